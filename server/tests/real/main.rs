@@ -1,0 +1,5 @@
+//! Tests that start real programs: the supervisor, check runners, agents.
+
+mod agents;
+mod checks;
+mod process;
