@@ -9,6 +9,7 @@
 //! follows. Folding the same events with the same times gives the same state, which is how the ledger brings it back.
 
 mod docket;
+pub mod explore;
 pub mod rereview;
 pub mod vocabulary;
 

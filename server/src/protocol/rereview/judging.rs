@@ -68,7 +68,7 @@ impl Rereview {
     fn no_report(&mut self, job: Job, changes: &Changes, why: &str) {
         let who = match job {
             Job::Simplify | Job::Fix => "the fixer",
-            Job::Review => "the reviewer",
+            Job::Check | Job::Review => "the reviewer",
             Job::FinalGate => "the final gate",
             Job::FirstLook | Job::Diagnose => "the diagnoser",
         };
@@ -79,8 +79,7 @@ impl Rereview {
         if changes.breaches.is_empty() {
             return false;
         }
-        self.in_tree.extend(changes.in_scope.iter().cloned());
-        self.ask_breach(changes.breaches.join("; "));
+        self.restore(RestorePoint::BeforeWorker, Then::AskBreach(changes.breaches.join("; ")));
         true
     }
 
@@ -229,13 +228,13 @@ impl Rereview {
             self.docket.record(Record::Found(regression));
         }
         if unclear.is_empty() {
-            self.dispatch(Job::Review);
+            self.undo_then(changes, Then::Dispatch(Job::Review));
         } else {
             // What the checks did say is said again when they run again.
             self.draft.red.clear();
             self.draft.failing.clear();
             self.draft.grades.clear();
-            self.ask_stuck(Stuck::ChecksAfter, unclear.join("; "));
+            self.undo_then(changes, Then::Ask(Stuck::ChecksAfter, unclear.join("; ")));
         }
     }
 
