@@ -97,7 +97,8 @@ impl Rereview {
                 self.docket.note(format!("weakens a test: {}: {}", weakened.path, weakened.what));
             }
         }
-        if !changes.weakened.is_empty() {
+        // The guard judges the loop's whole diff so far, whenever it saw a change.
+        if !changes.weakened.is_empty() || !changes.in_scope.is_empty() {
             self.weakened = changes.weakened.clone();
         }
     }
@@ -315,7 +316,16 @@ impl Rereview {
         if self.input.has_final_gate {
             self.dispatch(Job::FinalGate);
         } else {
-            self.finish_done(Some(Grade::Verified), &review.evidence);
+            self.resolve(&review.evidence);
+        }
+    }
+
+    /// Edits that weaken a test are shown before anything counts as resolved.
+    fn resolve(&mut self, evidence: &str) {
+        if self.weakened.is_empty() {
+            self.finish_done(Some(Grade::Verified), evidence);
+        } else {
+            self.ask_weakened(evidence.to_owned());
         }
     }
 
@@ -326,7 +336,7 @@ impl Rereview {
         if review.evidence.trim().is_empty() {
             return self.no_report(Job::FinalGate, changes, "it says SHIP without evidence");
         }
-        self.finish_done(Some(Grade::Verified), &review.evidence);
+        self.resolve(&review.evidence);
     }
 
     /// The final gate's verdict stands: its gaps are the open ones.

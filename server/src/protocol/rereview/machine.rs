@@ -405,6 +405,7 @@ impl Rereview {
                 Asked::Stuck(..) => "waiting_inconclusive",
                 Asked::Conflict(_) => "waiting_conflict",
                 Asked::Breach(_) => "waiting_breach",
+                Asked::Weakened(_) => "waiting_weakened_test",
                 Asked::Clarify(_) => "waiting_clarification",
                 Asked::Repair(_) => "waiting_repair",
                 Asked::Raise => "waiting_model_raise",

@@ -51,6 +51,8 @@ pub(super) enum Asked {
     Stuck(Stuck, String),
     Conflict(String),
     Breach(String),
+    /// SHIP, with this evidence, but the fix weakens a test.
+    Weakened(String),
     /// The clarifying question.
     Clarify(String),
     Repair(String),

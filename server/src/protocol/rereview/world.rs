@@ -78,6 +78,7 @@ pub fn key(machine: &Rereview) -> String {
             machine.has_checkpoint,
             machine.simplifying,
             machine.in_tree.is_empty(),
+            machine.weakened.is_empty(),
         ],
     )
 }
@@ -212,6 +213,12 @@ fn reports(machine: &Rereview, dispatch: &Dispatch) -> Vec<(Report, Changes)> {
                 _ => format!("tree-{}", dispatch.round),
             };
             let breach = Changes { breaches: vec!["HEAD was moved".to_owned()], ..edits(FILE, &name) };
+            let weakened = Weakened {
+                path: "tests/test_a.py".to_owned(),
+                line: Some(3),
+                what: "an assert is gone".to_owned(),
+            };
+            let weakening = Changes { weakened: vec![weakened], ..edits(FILE, &name) };
             let outside = Changes { out_of_scope: vec![OTHER.to_owned()], ..clean() };
             let request =
                 ScopeRequest { files: vec![OTHER.to_owned()], justification: "it is there".to_owned() };
@@ -221,6 +228,7 @@ fn reports(machine: &Rereview, dispatch: &Dispatch) -> Vec<(Report, Changes)> {
                 (fixer(FixerStatus::Fixed), clean()),
                 (fixer(FixerStatus::Fixed), outside),
                 (fixer(FixerStatus::Fixed), breach),
+                (fixer(FixerStatus::Fixed), weakening),
                 (fixer(FixerStatus::AlreadyResolved), clean()),
                 (fixer(FixerStatus::Blocked), edits(FILE, &name)),
                 (Report::NeedsScope(request), clean()),

@@ -16,6 +16,7 @@ pub(super) enum Say {
     Asks,
     Outside,
     Breach,
+    Weakens,
     Checks(CheckVerdict),
     Review(GateWord, &'static [&'static str], &'static str),
     Edited,
@@ -187,6 +188,11 @@ fn answer(step: &Step, say: Say) -> Event {
         Breach => {
             let changes = Changes { breaches: vec!["HEAD was moved".into()], ..edits };
             world::reported(action, world::fixer(FixerStatus::Fixed), changes)
+        }
+        Weakens => {
+            let what = "an assert is gone".to_owned();
+            let weakened = vec![Weakened { path: "tests/test_a.py".into(), line: Some(3), what }];
+            world::reported(action, world::fixer(FixerStatus::Fixed), Changes { weakened, ..edits })
         }
         Review(word, gaps, evidence) => world::reported(action, world::gaps(word, gaps, evidence), clean),
         Edited => world::reported(action, world::gaps(GateWord::Ship, &[], "it ran"), edits),
@@ -646,6 +652,25 @@ fn waiting_for_a_person_does_not_use_up_the_minutes() {
     machine.handle(days + 3_600_000, answer(&step, Nothing));
     let ending = machine.view().finished.expect("the next round is not begun");
     assert_eq!(ending.reason, "the budget of 60 minutes is spent");
+}
+
+#[test]
+fn a_weakened_test_is_shown_before_anything_is_resolved() {
+    let says = [Weakens, SHIP];
+    let told = tell(plain(), &says);
+    assert_eq!(told.question().kind, QuestionKind::Breach);
+    assert!(told.question().detail.contains("tests/test_a.py:3: an assert is gone"));
+    let with = |say: Say| [Weakens, SHIP, say];
+    let automatic = Answer(Choice::AcceptTestEdit, AnsweredBy::Automatic, None);
+    assert!(tell(plain(), &with(automatic)).machine.view().open_question.is_some());
+    let told = tell(plain(), &with(user(Choice::AcceptTestEdit)));
+    assert_eq!(told.ending().how, EndedHow::Done);
+    assert!(told.ending().reason.contains("an assert is gone"), "{:?}", told.ending());
+    let told = tell(plain(), &with(user(Choice::RevertAndEscalate)));
+    assert_eq!(told.ending().how, EndedHow::Failed);
+    // A second loop that takes the edit back needs no word.
+    let told = tell(plain(), &[Weakens, first_gap(), FIXED, SHIP]);
+    assert_eq!(told.ending().how, EndedHow::Done);
 }
 
 #[test]
