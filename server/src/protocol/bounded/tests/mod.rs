@@ -1,5 +1,9 @@
+mod doctored;
 mod enumeration;
+mod random;
 mod rules;
+mod stories;
+mod telling;
 
 use crate::protocol::graph;
 

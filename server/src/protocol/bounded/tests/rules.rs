@@ -227,7 +227,8 @@ impl Onlooker {
             Event::Changed { changes, .. } => self.tree_changed(changes),
             Event::Answered { choice, by, text, .. } => {
                 if self.workers == 0 && *choice == Choice::ApproveScope {
-                    self.may_change.extend(text.iter().flat_map(|text| text.lines()).map(str::to_owned));
+                    let files = text.iter().flat_map(|text| text.split(['\n', ',']));
+                    self.may_change.extend(files.map(|file| file.trim().trim_start_matches("./").to_owned()));
                 }
                 self.take_answer(*choice, *by, before)?;
             }
