@@ -151,3 +151,24 @@ fn a_cancel_takes_the_running_worker_back_and_keeps_what_was_judged() {
     assert!(!run.has(&Action::Restore { to: RestorePoint::BeforeWorker }));
     assert!(run.steps().any(|step| matches!(step.action, Action::Withdraw { .. })));
 }
+
+#[test]
+fn a_breach_is_undone_and_the_users_to_decide() {
+    let breach = || Changes { breaches: vec!["the stash was dropped".into()], ..Changes::default() };
+    let review = Says(Box::new(world::axis_review(Axis::Standards, &[])), breach());
+    let check = Says(
+        Box::new(Report::Consolidated { roots: Vec::new(), footer: world::footer("check", None) }),
+        breach(),
+    );
+    let fix = CommitsAs(Box::new(world::footer("fix", Some("commit1".into()))), breach());
+    for (input, says) in [
+        (world::input(), vec![review, Reviews(Axis::Spec, &[])]),
+        (attached(&["f1"]), vec![check]),
+        (attached(&["f1"]), vec![Check(&[]), fix]),
+    ] {
+        let run = tell(input, &says);
+        assert_eq!(run.machine.view().state, "paused_decision", "{}", run.roles());
+        assert!(run.question().detail.contains("the stash was dropped"), "{}", run.question().detail);
+        assert!(run.has(&Action::Restore { to: RestorePoint::BeforeWorker }), "{}", run.roles());
+    }
+}

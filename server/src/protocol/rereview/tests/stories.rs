@@ -261,6 +261,9 @@ fn a_weakened_test_is_shown_before_anything_is_resolved() {
     assert!(told.ending().reason.contains("an assert is gone"), "{:?}", told.ending());
     let told = tell(plain(), &with(user(Choice::RevertAndEscalate)));
     assert_eq!(told.ending().how, EndedHow::Failed);
+    // An edit that is undone with its worker needs no word either.
+    let undone = [WeakensAndFails, user(Choice::RetryVerification), Fix(FixerStatus::AlreadyResolved), SHIP];
+    assert_eq!(tell(plain(), &undone).ending().how, EndedHow::Done);
     // A second loop that takes the edit back needs no word.
     let told = tell(plain(), &[Weakens, first_gap(), FIXED, SHIP]);
     assert_eq!(told.ending().how, EndedHow::Done);

@@ -17,6 +17,7 @@ pub(super) enum Say {
     Outside,
     Breach,
     Weakens,
+    WeakensAndFails,
     Checks(CheckVerdict),
     Review(GateWord, &'static [&'static str], &'static str),
     Edited,
@@ -189,24 +190,12 @@ pub(super) fn answer(step: &Step, say: Say) -> Event {
             let changes = Changes { breaches: vec!["HEAD was moved".into()], ..edits };
             world::reported(action, world::fixer(FixerStatus::Fixed), changes)
         }
-        Weakens => {
-            let what = "an assert is gone".to_owned();
-            let weakened = vec![Weakened { path: "tests/test_a.py".into(), line: Some(3), what }];
-            world::reported(action, world::fixer(FixerStatus::Fixed), Changes { weakened, ..edits })
-        }
+        Weakens => world::reported(action, world::fixer(FixerStatus::Fixed), weakening(edits)),
+        WeakensAndFails => failed(action, weakening(edits)),
         Review(word, gaps, evidence) => world::reported(action, world::gaps(word, gaps, evidence), clean),
         Edited => world::reported(action, world::gaps(GateWord::Ship, &[], "it ran"), edits),
         Diagnose(diagnosis) => world::reported(action, Report::Diagnosis(*diagnosis), clean),
-        Fails => Event::WorkerFailed {
-            action,
-            failure: WorkerFailure {
-                class: FailureClass::NoReport,
-                message: "no report".into(),
-                advice: String::new(),
-            },
-            changes: edits,
-            spent: Spent::default(),
-        },
+        Fails => failed(action, edits),
         Interrupted => Event::Interrupted { action },
         Answer(choice, by, text) => {
             let Action::Ask(question) = &step.action else { panic!("nothing is asked: {step:?}") };
@@ -226,4 +215,15 @@ pub(super) fn with_diagnoser() -> RereviewInput {
 
 pub(super) fn look() -> Say {
     diagnosed(Cause::EnvToolFailure, None)
+}
+
+fn weakening(edits: Changes) -> Changes {
+    let what = "an assert is gone".to_owned();
+    Changes { weakened: vec![Weakened { path: "tests/test_a.py".into(), line: Some(3), what }], ..edits }
+}
+
+fn failed(action: ActionId, changes: Changes) -> Event {
+    let failure =
+        WorkerFailure { class: FailureClass::NoReport, message: "no report".into(), advice: String::new() };
+    Event::WorkerFailed { action, failure, changes, spent: Spent::default() }
 }
