@@ -365,16 +365,16 @@ async fn a_killed_supervisor_takes_its_program_with_it() {
     let supervisor = supervisor();
     let cancel = Cancel::new();
     let watch = Watch { started: Some(sender), lines: None };
-    let script = "read -r line; kill -9 $PPID; exec sleep 1000";
+    let reading = until_nobody_holds(fifo(folder.path(), "held"));
+    let script = "exec 9> held; read -r line; kill -9 $PPID; exec sleep 1000";
     let (mut conversation, run) = supervisor.converse(shell(folder.path(), script), &cancel, watch);
     let kill = async {
-        let identity = started.await.unwrap();
+        started.await.unwrap();
         conversation.input.write_all(b"go\n").await.unwrap();
-        identity
     };
-    let (ended, identity) = tokio::join!(run, kill);
+    let (ended, ()) = tokio::join!(run, kill);
     assert_eq!(ended.how, How::Signalled(9));
-    assert!(!is_alive(&identity));
+    assert_eq!(reading.join().unwrap(), "", "end of file: the program has ended");
 }
 
 #[tokio::test]
