@@ -8,6 +8,7 @@
 //! awaited are ignored, so that a late or repeated event can never change a decision. After [`Action::Finish`] nothing
 //! follows. Folding the same events with the same times gives the same state, which is how the ledger brings it back.
 
+pub mod explore;
 pub mod vocabulary;
 
 pub use vocabulary::*;
