@@ -8,7 +8,9 @@
 //! awaited are ignored, so that a late or repeated event can never change a decision. After [`Action::Finish`] nothing
 //! follows. Folding the same events with the same times gives the same state, which is how the ledger brings it back.
 
+mod docket;
 pub mod explore;
+pub mod rereview;
 pub mod vocabulary;
 
 pub use vocabulary::*;
