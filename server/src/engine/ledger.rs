@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::findings::Finding;
+use crate::findings::{Finding, Memory};
 use crate::process::Identity;
 use crate::protocol::{ActionId, Event, Role, Tier, WorkerId};
-use crate::workspace::{Checkpoint, FileStates, SetAside, Staged, fault};
+use crate::workspace::{Checkpoint, OwnBytes, SetAside, Staged, fault};
 
-use super::running::MachineStart;
+use super::running::{FixStates, MachineStart};
 
 /// Number of a loop in its work tree, from 1; shown as `L1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -48,9 +48,9 @@ pub struct Line {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Entry {
-    /// A finding was seen for the first time: its entry in the findings file keeps this fingerprint, whatever happens
-    /// to the code that it cites.
-    Known { entry: String, fingerprint: String },
+    /// What intake remembers of the findings seen so far, so that an entry keeps its identity whatever happens to the
+    /// code that it cites. The latest holds.
+    Seen { memory: Box<Memory> },
     /// A loop exists, queued until its `Started`.
     Opened(Box<Opened>),
     /// An event of a loop's protocol.
@@ -109,14 +109,14 @@ pub enum Produced {
     Process(Identity),
     WorkerEnded { worker: WorkerId, seconds: f64, cost_usd: Option<f64>, tokens: Option<u64>, outcome: String },
     SetAside(SetAside),
-    /// The loop's own bytes, for every path that it changed so far.
-    Own(FileStates),
-    /// What is in the index on behalf of this loop.
+    /// The loop's own bytes, ever and now.
+    Own { own: OwnBytes, fix: FixStates },
+    /// What was put into the index on behalf of this loop.
     Staged(Staged),
-    /// Nothing is in the index on behalf of this loop any more.
-    Unstaged,
     /// The checks as they ran before the fix.
-    Before(Vec<super::checking::BeforeRun>),
+    Before(super::checking::Before),
+    /// Digest of what the checks said.
+    Output(String),
     /// The managed worktree of a `converge` loop.
     Managed(super::managed::Managed),
     Note(String),
