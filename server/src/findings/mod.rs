@@ -11,6 +11,8 @@
 pub mod anchor;
 pub mod finding;
 pub mod fingerprint;
+pub mod import;
+pub mod inbox;
 pub mod intake;
 mod reading;
 pub mod review_output;
@@ -20,6 +22,8 @@ pub mod tree;
 pub use anchor::{Anchor, BufferEdit, BufferPlace};
 pub use finding::{Edit, Finding, FindingCheck, FindingId, Note, Position, Severity, Verdict};
 pub use fingerprint::{Cited, Fingerprint};
+pub use import::{ImportError, Imported, import, import_with};
+pub use inbox::{Change, Content, Inbox};
 pub use intake::{
     ConfirmedFinding, Ignored, Intake, Memory, Placed, SourceName, UnconfirmedFinding, failed_criteria,
     intake, intake_with,

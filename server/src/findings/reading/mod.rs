@@ -13,7 +13,7 @@ use super::finding::{Edit, Finding, FindingCheck, FindingId, Note, Severity, Ver
 
 pub(super) use place::{LineSpan, split_place};
 pub(super) use severity::severity_of;
-pub(super) use wording::plain;
+pub(super) use wording::{from_line, leading_severity, plain, title_of};
 
 /// How much a document may be trusted to use the names of the schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
