@@ -95,7 +95,7 @@ pub(super) async fn work(
         .join("workers")
         .join(job.id.to_string())
         .join(dispatch.worker.0.to_string());
-    let limit = chosen.limit(&job.tools.config, &job.opened.start, job.started_at);
+    let limit = chosen.limit(&job.opened.start, super::driver::now().saturating_sub(job.started_at));
     let outcome = agents::run(
         agents::Job {
             brief,
@@ -105,7 +105,6 @@ pub(super) async fn work(
             cwd: cwd.to_path_buf(),
             transcript_dir,
             limit,
-            template: chosen.template,
             started: Some(started),
         },
         &job.tools.supervisor,

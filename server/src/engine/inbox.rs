@@ -94,6 +94,8 @@ pub(super) struct Inbox {
     files: findings::Inbox,
     /// Names of the files that were there at the last look.
     present: BTreeSet<String>,
+    /// Their bytes, for the place of an entry.
+    contents: BTreeMap<String, Vec<u8>>,
     memory: Memory,
     intake: Intake,
     listed: Vec<Listed>,
@@ -125,6 +127,7 @@ impl Inbox {
             extra,
             files: findings::Inbox::default(),
             present: BTreeSet::new(),
+            contents: BTreeMap::new(),
             memory: Memory::default(),
             intake: Intake::default(),
             listed: Vec::new(),
@@ -145,6 +148,7 @@ impl Inbox {
 
     /// Reads every findings file again.
     pub fn read(&mut self) {
+        let tree = DiskTree::new(&self.root);
         let mut found = BTreeMap::new();
         for path in files_below(&self.root, &self.folders, &self.patterns) {
             let name = path.strip_prefix(&self.root).unwrap_or(&path).to_string_lossy().replace('\\', "/");
@@ -155,15 +159,17 @@ impl Inbox {
             found.insert(inside.unwrap_or_else(|_| path.to_string_lossy().into_owned()), path.clone());
         }
         for (name, path) in &found {
-            match std::fs::read(path) {
-                Ok(bytes) => self.files.update(name, Some(&bytes)),
-                // Vanished between listing and reading: the next look tells.
-                Err(_) => continue,
-            };
+            // Vanished between listing and reading: the next look tells.
+            let Ok(bytes) = std::fs::read(path) else { continue };
+            self.files.update_with(name, findings::Content::Bytes(&bytes), Some(&tree));
+            if self.contents.get(name) != Some(&bytes) {
+                self.contents.insert(name.clone(), bytes);
+            }
         }
         let gone: Vec<String> = self.present.iter().filter(|name| !found.contains_key(*name)).cloned().collect();
         for name in gone {
-            self.files.update(&name, None);
+            self.files.update(&name, findings::Content::Gone);
+            self.contents.remove(&name);
         }
         self.present = found.into_keys().collect();
     }
@@ -174,7 +180,7 @@ impl Inbox {
         let disk = DiskTree::new(&self.root);
         let buffers = self.buffers.iter().map(|(path, text)| (path.clone(), text.to_string())).collect();
         let tree = Layered { over: MemoryTree::over(&disk, buffers), revision_texts: &self.revision_texts };
-        let sets: Vec<(SourceName, findings::ReviewOutput)> = self.files.sets();
+        let sets: Vec<(SourceName, findings::ReviewOutput)> = self.files.reviews();
         self.intake = findings::intake_with(&sets, &tree, &self.memory);
         self.memory = self.intake.memory.clone();
         self.anchored_on.clear();
@@ -190,7 +196,10 @@ impl Inbox {
 
     fn list(&mut self) {
         let mut listed = Vec::new();
-        let entry = |source: &SourceName, id: &findings::FindingId| self.files.entry_line(source, id).map(|line| (source.0.clone(), line));
+        let entry = |source: &SourceName, title: &str| {
+            let bytes = self.contents.get(&source.0)?;
+            Some((source.0.clone(), line_of_entry(bytes, title)))
+        };
         let placed = |placed: &findings::Placed, listing: Listing| Listed {
             fingerprint: placed.fingerprint.to_string(),
             shown: placed.shown_id.to_value(),
@@ -198,7 +207,7 @@ impl Inbox {
             listing,
             lines: lines_of(placed.anchor.as_ref(), &placed.finding),
             stale: placed.anchor.as_ref().is_some_and(|anchor| anchor.stale),
-            listed_in: entry(&placed.source, &placed.finding.id),
+            listed_in: entry(&placed.source, &placed.finding.title),
             scope: placed.scope.iter().cloned().collect(),
         };
         for finding in &self.intake.workable {
@@ -231,7 +240,7 @@ impl Inbox {
                 shown: ignored.id.to_value(),
                 lines: lines_of(ignored.anchor.as_ref(), &finding),
                 stale: false,
-                listed_in: entry(&ignored.source, &finding.id),
+                listed_in: entry(&ignored.source, &finding.title),
                 scope: BTreeSet::new(),
                 listing: match (refused, &ignored.confirmable) {
                     (true, _) => Listing::Refused(reason),
@@ -261,8 +270,15 @@ impl Inbox {
         self.listed.iter().find(|listed| listed.fingerprint == fingerprint).map(|listed| &listed.listing)
     }
 
+    /// The verdict of a gap list, which `rereview` starts from.
+    pub fn gate_word(&self) -> Option<String> {
+        let reviews = self.files.reviews();
+        let said = reviews.iter().rev().find_map(|(_, review)| review.extra.get("verdict")?.as_str().map(str::to_owned))?;
+        Some(said.trim().to_uppercase().replace(['_', ' '], "-"))
+    }
+
     pub fn review_base(&self) -> Option<String> {
-        self.files.sets().iter().find_map(|(_, set)| set.review_base.clone())
+        self.files.reviews().into_iter().find_map(|(_, review)| review.review_base)
     }
 
     /// What a loop is opened with.
@@ -292,8 +308,12 @@ impl Inbox {
     pub fn errors(&self) -> Vec<InputError> {
         self.files
             .errors()
-            .into_iter()
-            .map(|(name, error)| InputError { file: name, line: error.line, column: error.column, message: error.message })
+            .map(|(name, error)| InputError {
+                file: name.to_owned(),
+                line: error.line,
+                column: error.column,
+                message: error.message.clone(),
+            })
             .collect()
     }
 
@@ -381,6 +401,17 @@ fn lines_of(anchor: Option<&Anchor>, finding: &Finding) -> Option<(u32, u32)> {
         Some(anchor) => Some((anchor.line_start, anchor.line_end)),
         None => finding.line_start.map(|start| (start, finding.line_end.unwrap_or(start).max(start))),
     }
+}
+
+/// The 1-based line of a findings file on which an entry's title stands; 1 where it is written otherwise.
+fn line_of_entry(bytes: &[u8], title: &str) -> u32 {
+    let quoted = Value::String(title.to_owned()).to_string();
+    let text = String::from_utf8_lossy(bytes);
+    let needle = quoted.trim_matches('"');
+    if needle.is_empty() {
+        return 1;
+    }
+    text.find(needle).map_or(1, |at| text[..at].matches('\n').count() as u32 + 1)
 }
 
 /// The part of a pattern before its first wildcard: the only folder that has to be walked for it.

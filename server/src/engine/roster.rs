@@ -8,26 +8,32 @@ use crate::protocol::{Role, Tier};
 
 use super::running::MachineStart;
 
+/// For agents that set no limit of their own.
+const LIMIT: Duration = Duration::from_secs(45 * 60);
+
+pub(super) fn is_suggested(spec: &AgentSpec) -> bool {
+    matches!(spec.kind, agents::Kind::Suggested)
+}
+
 /// The agent of one dispatch.
 #[derive(Clone, Debug)]
 pub(super) struct Chosen {
     pub spec: AgentSpec,
     pub model: Option<String>,
     pub effort: Option<String>,
-    /// The role's brief template, where the configuration overrides it.
-    pub template: Option<String>,
 }
 
 impl Chosen {
     /// No worker runs longer than what is left of its loop's minutes, nor than its agent's own limit.
-    pub fn limit(&self, _config: &Config, start: &MachineStart, started_at: u64) -> Duration {
-        let minutes = start.budget().minutes;
-        if minutes == 0 {
-            return self.spec.limit;
+    pub fn limit(&self, start: &MachineStart, worked: u64) -> Duration {
+        let own = self.spec.limit.unwrap_or(LIMIT);
+        match start.budget().minutes {
+            0 => own,
+            minutes => {
+                let left = (u64::from(minutes) * 60_000).saturating_sub(worked).max(1_000);
+                own.min(Duration::from_millis(left))
+            }
         }
-        let spent = super::driver::now().saturating_sub(started_at);
-        let left = (u64::from(minutes) * 60_000).saturating_sub(spent).max(1_000);
-        self.spec.limit.min(Duration::from_millis(left))
     }
 }
 
@@ -55,8 +61,8 @@ pub(super) fn agent_name(config: &Config, flag: Option<&str>, of: Role) -> Optio
     // A recoverer is a fixer by another name, unless it is said otherwise.
     let like_fixer = || (of == Role::Recoverer).then(|| config.role(RoleName::Fixer).agent).flatten();
     flagged.map(str::to_owned).or(configured).or_else(like_fixer).or_else(|| {
-        let path = std::env::var_os("PATH")?;
-        agents::detect(&path).map(|spec| spec.name)
+        let path = std::env::var("PATH").ok()?;
+        agents::detect(&path).map(str::to_owned)
     })
 }
 
@@ -67,11 +73,11 @@ pub(super) fn can_play(config: &Config, flag: Option<&str>, of: Role) -> bool {
 
 pub(super) fn choose(config: &Config, flag: Option<&str>, of: Role, tier: Tier) -> Result<Chosen, String> {
     let name = agent_name(config, flag, of);
-    let spec = match &name {
+    let mut spec = match &name {
         Some(name) => spec(config, name)?,
         None => AgentSpec::suggested(),
     };
-    if spec.is_suggested() && of != Role::Fixer {
+    if is_suggested(&spec) && of != Role::Fixer {
         return Err(format!(
             "nobody can be {}: no agent is configured or installed. Name one under [roles.{}] in fix-loop.toml.",
             role_name(of),
@@ -89,27 +95,19 @@ pub(super) fn choose(config: &Config, flag: Option<&str>, of: Role, tier: Tier) 
             .cloned(),
     }
     .unwrap_or_default();
-    let template = settings.brief.as_ref().map(|path| {
-        std::fs::read_to_string(path).map_err(|error| format!("the brief {path} cannot be read: {error}"))
-    });
+    if let Some(path) = &settings.brief {
+        let text =
+            std::fs::read_to_string(path).map_err(|error| format!("the brief {path} cannot be read: {error}"))?;
+        spec.templates.insert(role(of), text);
+    }
     Ok(Chosen {
         spec,
         model: tiered.model.or(settings.model),
         effort: tiered.effort.or(settings.effort),
-        template: template.transpose()?,
     })
 }
 
-/// An agent by its name: as configured, else a preset, else `suggested`.
+/// An agent by its name: as configured, a preset, or `suggested`.
 pub(super) fn spec(config: &Config, name: &str) -> Result<AgentSpec, String> {
-    match config.agents.get(name) {
-        Some(configured) => AgentSpec::from_config(name, configured).map_err(|error| error.to_string()),
-        None if name == "suggested" => Ok(AgentSpec::suggested()),
-        None => agents::preset(name).ok_or_else(|| {
-            let mut known: Vec<String> = config.agents.keys().cloned().collect();
-            known.extend(agents::presets::names().iter().map(|name| (*name).to_owned()));
-            known.push("suggested".into());
-            format!("there is no agent {name}; there are: {}", known.join(", "))
-        }),
-    }
+    AgentSpec::resolve(name, config.agents.get(name)).map_err(|error| error.to_string())
 }

@@ -41,6 +41,14 @@ impl MachineStart {
         }
     }
 
+    pub fn budget(&self) -> crate::protocol::Budget {
+        match self {
+            MachineStart::Bounded(input) => input.budget,
+            MachineStart::Converge(input) => input.budget,
+            MachineStart::Rereview(input) => input.budget,
+        }
+    }
+
     fn machine(&self) -> Box<dyn Machine + Send + Sync> {
         match self {
             MachineStart::Bounded(input) => Box::new(Bounded::new(input.clone())),

@@ -58,7 +58,7 @@ pub(super) fn bounded(
     inherited: Option<Inherited>,
 ) -> Result<MachineStart, String> {
     let fixer = must_have_fixer(driver)?;
-    Ok(MachineStart::Bounded(bounded_input(driver, findings, LoopKind::Fix, !fixer.spec.is_suggested(), inherited)))
+    Ok(MachineStart::Bounded(bounded_input(driver, findings, LoopKind::Fix, !roster::is_suggested(&fixer.spec), inherited)))
 }
 
 pub(super) fn verify(driver: &Driver, finding: &LoopFinding) -> Result<MachineStart, String> {
