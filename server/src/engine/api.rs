@@ -236,7 +236,7 @@ pub struct QuestionView {
     pub recommended: String,
 }
 
-pub(super) enum Message {
+pub(crate) enum Message {
     Command(Command, oneshot::Sender<Result<Reply, Refusal>>),
     Buffer(BufferEvent),
     /// Something on disk changed that may be a findings file or the configuration.
@@ -288,5 +288,18 @@ impl EngineHandle {
         if self.messages.send(Message::Shutdown(done)).is_ok() {
             let _ = wait.await;
         }
+    }
+}
+
+#[cfg(test)]
+impl EngineHandle {
+    /// A handle whose other end the test plays: it sends the snapshots and takes the messages.
+    pub(crate) fn for_tests(
+        first: Snapshot,
+    ) -> (EngineHandle, watch::Sender<Arc<Snapshot>>, mpsc::UnboundedReceiver<Message>) {
+        let (messages, received) = mpsc::unbounded_channel();
+        let (publish, snapshots) = watch::channel(Arc::new(first));
+        let (notices, _) = broadcast::channel(64);
+        (EngineHandle { messages, snapshots, notices }, publish, received)
     }
 }
