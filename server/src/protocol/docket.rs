@@ -177,7 +177,7 @@ fn answers(event: &Event, step: &Step) -> bool {
             *to == id && matches!(action, Action::Stage)
         }
         Event::Restored { action: to, .. } => *to == id && matches!(action, Action::Restore { .. }),
-        Event::Changed { action: to, .. } => *to == id && matches!(action, Action::PutBack),
+        Event::Changed { action: to, .. } => *to == id && matches!(action, Action::PutBack { .. }),
         Event::Prepared { action: to, .. } => *to == id && matches!(action, Action::Prepare),
         Event::Inspected { action: to, .. } => *to == id && matches!(action, Action::Inspect { .. }),
         Event::Answered { question, choice, .. } => {
