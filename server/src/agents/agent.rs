@@ -74,7 +74,9 @@ pub enum SchemaVia {
 /// Why a configured agent cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AgentError {
-    #[error("there is no agent `{0}`; name a preset (claude, codex, gemini, qwen, opencode), `suggested`, or an [agents.{0}] table")]
+    #[error(
+        "there is no agent `{0}`; name a preset (claude, codex, gemini, qwen, opencode), `suggested`, or an [agents.{0}] table"
+    )]
     Unknown(String),
     #[error("the agent `{0}` has no command; give it one under [agents.{0}] in fix-loop.toml")]
     NoCommand(String),
@@ -197,8 +199,12 @@ impl Cli {
         // How an agent calls its option is in its preset; without one there is only the prompt.
         match (said.schema, &self.schema) {
             (Some(SchemaDelivery::Prompt), _) => self.schema = SchemaVia::PromptOnly,
-            (Some(SchemaDelivery::Inline), SchemaVia::File(arguments)) => self.schema = SchemaVia::Inline(arguments.clone()),
-            (Some(SchemaDelivery::File), SchemaVia::Inline(arguments)) => self.schema = SchemaVia::File(arguments.clone()),
+            (Some(SchemaDelivery::Inline), SchemaVia::File(arguments)) => {
+                self.schema = SchemaVia::Inline(arguments.clone())
+            }
+            (Some(SchemaDelivery::File), SchemaVia::Inline(arguments)) => {
+                self.schema = SchemaVia::File(arguments.clone())
+            }
             (Some(SchemaDelivery::Inline), SchemaVia::PromptOnly) => {
                 self.schema = SchemaVia::Inline(vec!["--json-schema".into(), "{schema}".into()]);
             }

@@ -44,15 +44,25 @@ impl Failure {
     pub fn new(class: FailureClass, agent: &str, message: impl Into<String>) -> Self {
         let advice = match class {
             FailureClass::Agent => {
-                format!("look at the transcript; if it happens again, update {agent} or choose another agent in [roles]")
+                format!(
+                    "look at the transcript; if it happens again, update {agent} or choose another agent in [roles]"
+                )
             }
-            FailureClass::Service => "nothing was decided; try again when the model service answers".to_owned(),
+            FailureClass::Service => {
+                "nothing was decided; try again when the model service answers".to_owned()
+            }
             FailureClass::Account => {
-                format!("run {agent} once by hand to log in, or check its key, plan and credit; then try again")
+                format!(
+                    "run {agent} once by hand to log in, or check its key, plan and credit; then try again"
+                )
             }
-            FailureClass::Environment => format!("put this right, then run `fix-loop doctor` to see that {agent} starts"),
+            FailureClass::Environment => {
+                format!("put this right, then run `fix-loop doctor` to see that {agent} starts")
+            }
             FailureClass::NoReport => {
-                format!("look at the transcript; try again, or give the role a model or agent that {agent}'s briefs suit better")
+                format!(
+                    "look at the transcript; try again, or give the role a model or agent that {agent}'s briefs suit better"
+                )
             }
             FailureClass::Cancelled => "start it again when you want it".to_owned(),
             FailureClass::OverLimit => {
@@ -67,16 +77,21 @@ impl Failure {
         let failure = Failure::new(FailureClass::Environment, agent, message);
         let advice = match kind {
             NotStarted::NotFound => {
-                format!("install {agent}, or give its program as `command` under [agents.{agent}] in fix-loop.toml")
+                format!(
+                    "install {agent}, or give its program as `command` under [agents.{agent}] in fix-loop.toml"
+                )
             }
-            NotStarted::NotExecutable => format!("make the program of {agent} executable, or correct its `command`"),
+            NotStarted::NotExecutable => {
+                format!("make the program of {agent} executable, or correct its `command`")
+            }
             NotStarted::NoFolder | NotStarted::BadCommand | NotStarted::Refused => failure.advice.clone(),
         };
         Failure { advice, ..failure }
     }
 }
 
-static ACCOUNT_CODE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b40[123]\b").expect("a constant pattern"));
+static ACCOUNT_CODE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\b40[123]\b").expect("a constant pattern"));
 static SERVICE_CODE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\b(408|429|5\d\d)\b").expect("a constant pattern"));
 

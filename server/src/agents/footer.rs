@@ -69,7 +69,8 @@ pub enum Validation {
 }
 
 /// The keys by which a footer at the top level of a report is recognised.
-pub(super) const KEYS: &[&str] = &["phase", "status", "base", "head", "tree", "validation", "open_root_causes"];
+pub(super) const KEYS: &[&str] =
+    &["phase", "status", "base", "head", "tree", "validation", "open_root_causes"];
 
 /// A YAML parser expands aliases; a footer needs no such size.
 const LONGEST: usize = 64 * 1024;

@@ -12,7 +12,9 @@ pub(super) fn word<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> R
 }
 
 /// Like [`word`]; null is absent.
-pub(super) fn maybe_word<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> Result<Option<T>, D::Error> {
+pub(super) fn maybe_word<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+    from: D,
+) -> Result<Option<T>, D::Error> {
     match Value::deserialize(from)? {
         Value::Null => Ok(None),
         value => read_word(&value).map(Some).map_err(D::Error::custom),
@@ -98,7 +100,9 @@ pub(super) fn maybe_count<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u
     match &value {
         Value::Null => Ok(None),
         Value::Array(items) => Ok(u32::try_from(items.len()).ok()),
-        Value::Number(number) => number.as_u64().and_then(|number| u32::try_from(number).ok()).map(Some).ok_or(()),
+        Value::Number(number) => {
+            number.as_u64().and_then(|number| u32::try_from(number).ok()).map(Some).ok_or(())
+        }
         Value::String(text) => text.trim().parse().map(Some).map_err(drop),
         _ => Err(()),
     }
@@ -115,19 +119,29 @@ pub(super) fn ids<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u32>, D::Err
     items
         .iter()
         .map(|item| {
-            as_text(item).trim_start_matches('#').parse().map_err(|_| D::Error::custom(format!("{item} is no id of the brief")))
+            as_text(item)
+                .trim_start_matches('#')
+                .parse()
+                .map_err(|_| D::Error::custom(format!("{item} is no id of the brief")))
         })
         .collect()
 }
 
 /// Reasons by cause; also as a list of objects with `cause` and `reason`.
-pub(super) fn reasons<'de, D: Deserializer<'de>>(from: D) -> Result<indexmap::IndexMap<String, String>, D::Error> {
+pub(super) fn reasons<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<indexmap::IndexMap<String, String>, D::Error> {
     let pairs: Vec<(String, String)> = match Value::deserialize(from)? {
         Value::Null => Vec::new(),
         Value::Object(map) => map.iter().map(|(cause, reason)| (cause.clone(), as_text(reason))).collect(),
         Value::Array(items) => items
             .iter()
-            .map(|item| (item.get("cause").map(as_text).unwrap_or_default(), item.get("reason").map(as_text).unwrap_or_default()))
+            .map(|item| {
+                (
+                    item.get("cause").map(as_text).unwrap_or_default(),
+                    item.get("reason").map(as_text).unwrap_or_default(),
+                )
+            })
             .collect(),
         other => return Err(D::Error::custom(format!("expected reasons by cause, found {other}"))),
     };

@@ -18,9 +18,9 @@
 pub mod agent;
 pub mod brief;
 mod excerpt;
-mod lenient;
 pub mod failure;
 pub mod footer;
+mod lenient;
 pub mod parse;
 pub mod presets;
 pub mod probe;

@@ -89,7 +89,9 @@ fn parse_object(
             map.entry(key).or_insert(value);
         }
     }
-    if is_envelope(&map) && !(has_report_key(role, protocol, &map) && map.get("is_error") != Some(&Value::Bool(true))) {
+    if is_envelope(&map)
+        && !(has_report_key(role, protocol, &map) && map.get("is_error") != Some(&Value::Bool(true)))
+    {
         if let Some(message) = error_in(&map) {
             return Err(ReportProblem::AgentError(super::excerpt::head(&message, 500)));
         }
@@ -125,7 +127,8 @@ fn parse_object(
 }
 
 fn read<T: DeserializeOwned>(map: &Map<String, Value>) -> Result<T, ReportProblem> {
-    serde_json::from_value(Value::Object(map.clone())).map_err(|error| ReportProblem::Invalid(error.to_string()))
+    serde_json::from_value(Value::Object(map.clone()))
+        .map_err(|error| ReportProblem::Invalid(error.to_string()))
 }
 
 /// Services that demand every key get null for those that do not apply.
@@ -301,11 +304,18 @@ fn error_in(map: &Map<String, Value>) -> Option<String> {
         return None;
     }
     let nested = map.get("error").and_then(|error| error.get("message"));
-    let message = [nested, map.get("error"), map.get("message"), map.get("result"), map.get("errors"), map.get("subtype")]
-        .into_iter()
-        .flatten()
-        .map(super::lenient::as_text)
-        .find(|text| !text.is_empty());
+    let message = [
+        nested,
+        map.get("error"),
+        map.get("message"),
+        map.get("result"),
+        map.get("errors"),
+        map.get("subtype"),
+    ]
+    .into_iter()
+    .flatten()
+    .map(super::lenient::as_text)
+    .find(|text| !text.is_empty());
     Some(message.unwrap_or_else(|| "without a message".to_owned()))
 }
 
@@ -314,7 +324,7 @@ pub(super) fn objects(text: &str) -> Vec<Value> {
     let mut found = Vec::new();
     let mut at = 0;
     // An unfinished object makes the parser read to the end of the text; with many of them the time must stay bounded.
-    let mut budget = 8 * text.len() + 1024 * 1024;
+    let mut budget = 2 * text.len() + 1024 * 1024;
     while let Some(offset) = text[at..].find('{') {
         let start = at + offset;
         let mut values = serde_json::Deserializer::from_str(&text[start..]).into_iter::<Value>();

@@ -33,7 +33,12 @@ pub fn preset(name: &str) -> Option<AgentSpec> {
                 ("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1"),
                 ("CLAUDE_CODE_DISABLE_TERMINAL_TITLE", "1"),
             ],
-            &["ANTHROPIC_*", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_API_KEY_HELPER_TTL_MS", "AWS_BEARER_TOKEN_BEDROCK"],
+            &[
+                "ANTHROPIC_*",
+                "CLAUDE_CODE_OAUTH_TOKEN",
+                "CLAUDE_CODE_API_KEY_HELPER_TTL_MS",
+                "AWS_BEARER_TOKEN_BEDROCK",
+            ],
         ),
         "codex" => (codex(), &[], &["OPENAI_*", "CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "AZURE_OPENAI_*"]),
         "gemini" => (
@@ -84,7 +89,11 @@ fn claude() -> Cli {
             "--allowedTools=Read,Grep,Glob,Edit,Write,NotebookEdit,Bash",
             "--disallowedTools=Bash(git stash:*),Bash(git reset:*),Bash(git clean:*),Bash(git push:*),Bash(git rebase:*)",
         ]),
-        reading: strings(&["--tools=Read,Grep,Glob", "--permission-mode=dontAsk", "--allowedTools=Read,Grep,Glob"]),
+        reading: strings(&[
+            "--tools=Read,Grep,Glob",
+            "--permission-mode=dontAsk",
+            "--allowedTools=Read,Grep,Glob",
+        ]),
         model: strings(&["--model", "{model}"]),
         effort: strings(&["--effort", "{effort}"]),
         schema: SchemaVia::Inline(strings(&["--json-schema", "{schema}"])),
@@ -96,7 +105,15 @@ fn claude() -> Cli {
 
 fn codex() -> Cli {
     Cli {
-        arguments: strings(&["exec", "--json", "--color", "never", "--skip-git-repo-check", "-c", "approval_policy=\"never\""]),
+        arguments: strings(&[
+            "exec",
+            "--json",
+            "--color",
+            "never",
+            "--skip-git-repo-check",
+            "-c",
+            "approval_policy=\"never\"",
+        ]),
         editing: strings(&["-s", "workspace-write"]),
         reading: strings(&["-s", "read-only"]),
         model: strings(&["-m", "{model}"]),

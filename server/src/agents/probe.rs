@@ -36,7 +36,9 @@ pub async fn probe(spec: &AgentSpec, supervisor: &Supervisor, cwd: &Path) -> Pro
         Ok(program) => program,
         Err((_, message)) => return Probe { program: None, version: None, problem: Some(message) },
     };
-    let Kind::Cli(cli) = &spec.kind else { return Probe { program: Some(program), version: None, problem: None } };
+    let Kind::Cli(cli) = &spec.kind else {
+        return Probe { program: Some(program), version: None, problem: None };
+    };
     let mut env = base_environment(&spec.pass_env);
     for (key, value) in &spec.env {
         crate::process::set_variable(&mut env, key, value.clone());
@@ -56,15 +58,22 @@ pub async fn probe(spec: &AgentSpec, supervisor: &Supervisor, cwd: &Path) -> Pro
             Watch::default(),
         )
         .await;
-    let said = excerpt::head(ended.stdout.text().lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default(), 120);
+    let said = excerpt::head(
+        ended.stdout.text().lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default(),
+        120,
+    );
     let stderr = ended.stderr.text();
     let problem = match ended.how {
         How::Exited(0) => None,
-        How::Exited(code) => {
-            Some(format!("`{name} {}` ended with exit code {code}: {}", cli.version.join(" "), excerpt::last_line(&stderr, 200)))
-        }
+        How::Exited(code) => Some(format!(
+            "`{name} {}` ended with exit code {code}: {}",
+            cli.version.join(" "),
+            excerpt::last_line(&stderr, 200)
+        )),
         How::NotStarted { message, .. } => Some(message),
-        How::OverLimit => Some(format!("`{name} {}` did not answer within 20 seconds", cli.version.join(" "))),
+        How::OverLimit => {
+            Some(format!("`{name} {}` did not answer within 20 seconds", cli.version.join(" ")))
+        }
         How::Signalled(signal) => Some(format!("`{name}` was ended by signal {signal}")),
         How::Cancelled => Some("it was stopped".to_owned()),
     };

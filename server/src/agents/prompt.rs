@@ -78,14 +78,20 @@ fn section(brief: &Brief, name: &str) -> Option<String> {
         "protocol" => brief.protocol.as_str().to_owned(),
         "base" => brief.base.clone().unwrap_or_else(|| "the state before this loop".to_owned()),
         "findings" => findings(brief),
-        "criteria" => list("## Criteria that must hold", brief.criteria.iter().map(|text| excerpt::head(text, SUMMARY))),
+        "criteria" => {
+            list("## Criteria that must hold", brief.criteria.iter().map(|text| excerpt::head(text, SUMMARY)))
+        }
         "scope" => scope(brief),
         "checks" => checks(brief),
         "previous" => previous(brief),
         "answers" => list(
             "## What the user decided",
             brief.questions_answered.iter().map(|answered| {
-                format!("{} → {}", excerpt::head(&one_line(&answered.question), SUMMARY), one_line(&answered.choice))
+                format!(
+                    "{} → {}",
+                    excerpt::head(&one_line(&answered.question), SUMMARY),
+                    one_line(&answered.choice)
+                )
             }),
         ),
         "diff" => diff(brief),
@@ -133,7 +139,10 @@ fn scope(brief: &Brief) -> String {
                 and voids your report."
             .to_owned();
     }
-    let paths = list("## Scope\n\nYou may change these paths and no others:", brief.scope.iter().map(|path| code(path)));
+    let paths = list(
+        "## Scope\n\nYou may change these paths and no others:",
+        brief.scope.iter().map(|path| code(path)),
+    );
     let ask = match brief.protocol {
         ProtocolName::Rereview => {
             "If the fix needs another file, do not touch it: report `blocked` and say in `blocked_by` which file and why."
@@ -149,7 +158,10 @@ fn scope(brief: &Brief) -> String {
 fn checks(brief: &Brief) -> String {
     list(
         "## Checks that will be run on your result",
-        brief.checks.iter().map(|check| format!("{}: {}", one_line(&check.name), code(&check.command.join(" ")))),
+        brief
+            .checks
+            .iter()
+            .map(|check| format!("{}: {}", one_line(&check.name), code(&check.command.join(" ")))),
     )
 }
 
@@ -223,7 +235,8 @@ fn report(brief: &Brief) -> String {
 }
 
 fn list(heading: &str, items: impl Iterator<Item = String>) -> String {
-    let items: Vec<String> = items.filter(|item| !item.trim().is_empty()).map(|item| format!("- {item}")).collect();
+    let items: Vec<String> =
+        items.filter(|item| !item.trim().is_empty()).map(|item| format!("- {item}")).collect();
     if items.is_empty() { String::new() } else { format!("{heading}\n\n{}", items.join("\n")) }
 }
 

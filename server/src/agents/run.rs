@@ -156,8 +156,12 @@ impl<'a> Dispatch<'a> {
     fn end(mut self, result: Result<Report, Failure>) -> Outcome {
         if let Some(mut transcript) = self.transcript.take() {
             match &result {
-                Ok(report) => transcript.note(&format!("report: {}", serde_json::to_string(report).unwrap_or_default())),
-                Err(failure) => transcript.note(&format!("no report ({:?}): {}", failure.class, failure.message)),
+                Ok(report) => {
+                    transcript.note(&format!("report: {}", serde_json::to_string(report).unwrap_or_default()))
+                }
+                Err(failure) => {
+                    transcript.note(&format!("no report ({:?}): {}", failure.class, failure.message))
+                }
             }
             transcript.close();
         }
@@ -232,14 +236,18 @@ impl<'a> Dispatch<'a> {
 
     /// What is the same for every program: endings that are not its own.
     fn not_its_own(&self, how: &How, last_words: &str) -> Option<Failure> {
-        let with_words = |text: String| if last_words.is_empty() { text } else { format!("{text}; last: {last_words}") };
+        let with_words =
+            |text: String| if last_words.is_empty() { text } else { format!("{text}; last: {last_words}") };
         Some(match how {
             How::Exited(_) => return None,
             How::NotStarted { kind, message } => Failure::not_started(&self.job.agent.name, *kind, message),
             How::Cancelled => self.failure(FailureClass::Cancelled, "cancelled"),
             How::OverLimit => {
                 let seconds = self.limit.as_secs_f64();
-                self.failure(FailureClass::OverLimit, with_words(format!("stopped at its limit of {seconds:.0} seconds")))
+                self.failure(
+                    FailureClass::OverLimit,
+                    with_words(format!("stopped at its limit of {seconds:.0} seconds")),
+                )
             }
             How::Signalled(signal) => {
                 self.failure(FailureClass::Agent, with_words(format!("it was ended by signal {signal}")))
@@ -251,7 +259,8 @@ impl<'a> Dispatch<'a> {
         let stdin = match serde_json::to_vec(&self.job.brief) {
             Ok(bytes) => bytes,
             Err(error) => {
-                let failure = self.failure(FailureClass::Environment, format!("the brief cannot be written: {error}"));
+                let failure =
+                    self.failure(FailureClass::Environment, format!("the brief cannot be written: {error}"));
                 return self.end(Err(failure));
             }
         };
@@ -304,7 +313,8 @@ impl<'a> Dispatch<'a> {
             self.account(&reading, None);
             tries -= 1;
             match &turn {
-                Turn::Failed(failure) if failure.class == FailureClass::Service && reading.tools == 0 && tries > 0 => {}
+                Turn::Failed(failure)
+                    if failure.class == FailureClass::Service && reading.tools == 0 && tries > 0 => {}
                 _ => break (turn, reading),
             }
         };
@@ -426,7 +436,9 @@ impl<'a> Dispatch<'a> {
         }
         match parsed {
             Ok(report) => Turn::Report(report),
-            Err(ReportProblem::AgentError(message)) => Turn::Failed(self.failure(classify(None, &message), &message)),
+            Err(ReportProblem::AgentError(message)) => {
+                Turn::Failed(self.failure(classify(None, &message), &message))
+            }
             Err(problem) => Turn::Problem(problem),
         }
     }
@@ -434,9 +446,14 @@ impl<'a> Dispatch<'a> {
     /// "Fixed" from an agent that was denied every edit is the environment's failure, not an attempt.
     fn unless_denied(&self, report: Report, reading: &Reading) -> Result<Report, Failure> {
         match &report {
-            Report::Fix(fix) if fix.status == FixStatus::Fixed && reading.edits == 0 && !reading.denied.is_empty() => {
+            Report::Fix(fix)
+                if fix.status == FixStatus::Fixed && reading.edits == 0 && !reading.denied.is_empty() =>
+            {
                 let message = format!("it was not allowed to edit {}", reading.denied.join(", "));
-                let advice = format!("allow {} to edit files here (its own permission settings deny it)", self.job.agent.name);
+                let advice = format!(
+                    "allow {} to edit files here (its own permission settings deny it)",
+                    self.job.agent.name
+                );
                 Err(Failure { advice, ..self.failure(FailureClass::Environment, message) })
             }
             _ => Ok(report),
@@ -485,7 +502,9 @@ fn missing_from(report: &Report, brief: &Brief) -> Option<String> {
         Report::Review(review) if brief.role == super::Role::Verifier => {
             review.findings.iter().map(|finding| id_text(&finding.id)).collect()
         }
-        Report::Check(check) => check.findings.iter().flat_map(|cause| &cause.from).map(u32::to_string).collect(),
+        Report::Check(check) => {
+            check.findings.iter().flat_map(|cause| &cause.from).map(u32::to_string).collect()
+        }
         _ => return None,
     };
     let missing: Vec<String> = brief.finding_ids().into_iter().filter(|id| !said.contains(id)).collect();

@@ -50,8 +50,12 @@ pub fn schema_name(role: Role, protocol: ProtocolName) -> String {
 pub fn roles(protocol: ProtocolName) -> &'static [Role] {
     match protocol {
         ProtocolName::Bounded => &[Role::Fixer, Role::Verifier, Role::Checker],
-        ProtocolName::Converge => &[Role::Reviewer, Role::Checker, Role::Fixer, Role::Closer, Role::Recoverer],
-        ProtocolName::Rereview => &[Role::Fixer, Role::Reviewer, Role::Diagnoser, Role::FinalGate, Role::Checker],
+        ProtocolName::Converge => {
+            &[Role::Reviewer, Role::Checker, Role::Fixer, Role::Closer, Role::Recoverer]
+        }
+        ProtocolName::Rereview => {
+            &[Role::Fixer, Role::Reviewer, Role::Diagnoser, Role::FinalGate, Role::Checker]
+        }
     }
 }
 
@@ -59,7 +63,9 @@ pub fn roles(protocol: ProtocolName) -> &'static [Role] {
 pub fn all_schemas() -> Vec<(String, Value)> {
     ProtocolName::ALL
         .iter()
-        .flat_map(|&protocol| roles(protocol).iter().map(move |&role| (schema_name(role, protocol), schema(role, protocol))))
+        .flat_map(|&protocol| {
+            roles(protocol).iter().map(move |&role| (schema_name(role, protocol), schema(role, protocol)))
+        })
         .collect()
 }
 
@@ -70,10 +76,18 @@ pub fn strict(schema: &Value) -> Value {
     let mut out = Map::new();
     for (key, value) in map {
         match key.as_str() {
-            "title" | "default" | "format" | "minimum" | "maximum" | "$schema" | "required" | "additionalProperties" => {}
+            "title"
+            | "default"
+            | "format"
+            | "minimum"
+            | "maximum"
+            | "$schema"
+            | "required"
+            | "additionalProperties" => {}
             "properties" => {
                 let required = map.get("required").and_then(Value::as_array);
-                let is_required = |name: &str| required.is_some_and(|names| names.iter().any(|other| other == name));
+                let is_required =
+                    |name: &str| required.is_some_and(|names| names.iter().any(|other| other == name));
                 let properties: Map<String, Value> = value
                     .as_object()
                     .into_iter()
@@ -103,10 +117,10 @@ pub fn strict(schema: &Value) -> Value {
 }
 
 fn or_null(mut schema: Value) -> Value {
-    let null = json!({ "type": "null" });
+    let absent = json!({ "type": "null" });
     if let Some(Value::Array(options)) = schema.get_mut("anyOf") {
-        if !options.contains(&null) {
-            options.push(null);
+        if !options.contains(&absent) {
+            options.push(absent);
         }
         return schema;
     }
@@ -126,7 +140,7 @@ fn or_null(mut schema: Value) -> Value {
         }
     }
     let description = schema.as_object_mut().and_then(|map| map.remove("description"));
-    let mut out = json!({ "anyOf": [schema, null] });
+    let mut out = json!({ "anyOf": [schema, absent] });
     if let Some(description) = description {
         out["description"] = description;
     }
@@ -150,12 +164,12 @@ fn plain(value: Value) -> Value {
     match value {
         Value::Object(map) => {
             // Descriptions are wrapped in the source; in the schema they are one line.
-            let map = map.into_iter().filter(|(key, _)| !matches!(key.as_str(), "format" | "default")).map(|(key, value)| {
-                match (key.as_str(), &value) {
+            let map = map.into_iter().filter(|(key, _)| !matches!(key.as_str(), "format" | "default")).map(
+                |(key, value)| match (key.as_str(), &value) {
                     ("description", Value::String(text)) => (key, Value::String(text.replace('\n', " "))),
                     _ => (key, plain(value)),
-                }
-            });
+                },
+            );
             Value::Object(map.collect())
         }
         Value::Array(items) => Value::Array(items.into_iter().map(plain).collect()),

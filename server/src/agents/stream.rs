@@ -198,10 +198,11 @@ impl Reading {
 
     fn claude_result(&mut self, event: &Value) {
         self.usage.cost_usd = event.get("total_cost_usd").and_then(Value::as_f64).or(self.usage.cost_usd);
-        let tokens: u64 = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"]
-            .iter()
-            .filter_map(|key| event.pointer(&format!("/usage/{key}")).and_then(Value::as_u64))
-            .sum();
+        let tokens: u64 =
+            ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"]
+                .iter()
+                .filter_map(|key| event.pointer(&format!("/usage/{key}")).and_then(Value::as_u64))
+                .sum();
         if tokens > 0 {
             self.usage.tokens = Some(tokens);
         }
@@ -223,7 +224,8 @@ impl Reading {
                 .or_else(|| event.get("errors").map(as_text).filter(|text| !text.is_empty()))
                 .or_else(|| event.pointer("/error/message").map(as_text))
                 .unwrap_or_else(|| subtype.replace('_', " "));
-            self.error = Some(StreamError { status: event.get("api_error_status").and_then(Value::as_u64), message });
+            self.error =
+                Some(StreamError { status: event.get("api_error_status").and_then(Value::as_u64), message });
             return;
         }
         self.structured = event.get("structured_output").filter(|value| value.is_object()).cloned();
@@ -239,7 +241,9 @@ impl Reading {
                 Vec::new()
             }
             Some("item.started") => match field("type") {
-                Some("command_execution") => vec![self.progress("shell", field("command").map(unwrapped_shell))],
+                Some("command_execution") => {
+                    vec![self.progress("shell", field("command").map(unwrapped_shell))]
+                }
                 Some("mcp_tool_call") => vec![self.progress(field("tool").unwrap_or("tool"), None)],
                 Some("web_search") => vec![self.progress("web_search", field("query").map(str::to_owned))],
                 _ => Vec::new(),
@@ -252,7 +256,8 @@ impl Reading {
                 Some("file_change") => {
                     let changes = item.and_then(|item| item.get("changes")).and_then(Value::as_array);
                     let failed = field("status") == Some("failed");
-                    let paths = changes.into_iter().flatten().filter_map(|change| change.get("path")).map(as_text);
+                    let paths =
+                        changes.into_iter().flatten().filter_map(|change| change.get("path")).map(as_text);
                     let paths: Vec<String> = paths.collect();
                     if failed {
                         let short: Vec<String> = paths.iter().map(|path| self.short(path)).collect();
@@ -323,7 +328,9 @@ impl Reading {
                 let target = target_of(state.and_then(|state| state.get("input")));
                 if is_edit(name) {
                     match state.and_then(|state| state.get("status")).and_then(Value::as_str) {
-                        Some("error") => self.denied.extend(target.as_deref().map(|target| self.short(target))),
+                        Some("error") => {
+                            self.denied.extend(target.as_deref().map(|target| self.short(target)))
+                        }
                         _ => self.edits += 1,
                     }
                 }
@@ -345,11 +352,15 @@ impl Reading {
             Some("error") => {
                 let error = event.get("error");
                 let data = error.and_then(|error| error.get("data"));
-                let message = [data.and_then(|data| data.get("message")), error.and_then(|error| error.get("message")), error]
-                    .into_iter()
-                    .flatten()
-                    .map(as_text)
-                    .find(|text| !text.is_empty());
+                let message = [
+                    data.and_then(|data| data.get("message")),
+                    error.and_then(|error| error.get("message")),
+                    error,
+                ]
+                .into_iter()
+                .flatten()
+                .map(as_text)
+                .find(|text| !text.is_empty());
                 self.error = Some(StreamError {
                     status: data.and_then(|data| data.get("statusCode")).and_then(Value::as_u64),
                     message: message.unwrap_or_default(),
@@ -364,7 +375,16 @@ impl Reading {
 fn is_edit(tool: &str) -> bool {
     matches!(
         tool,
-        "Edit" | "Write" | "MultiEdit" | "NotebookEdit" | "edit" | "write" | "write_file" | "replace" | "patch" | "apply_patch"
+        "Edit"
+            | "Write"
+            | "MultiEdit"
+            | "NotebookEdit"
+            | "edit"
+            | "write"
+            | "write_file"
+            | "replace"
+            | "patch"
+            | "apply_patch"
     )
 }
 

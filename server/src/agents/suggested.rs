@@ -37,13 +37,18 @@ pub(super) fn apply(brief: &Brief, workspace: &Path) -> Result<Report, Failure> 
         let mut failure = Failure::new(
             FailureClass::Environment,
             "suggested",
-            format!("the built-in agent only applies suggested fixes and cannot be a {}", brief.role.as_str()),
+            format!(
+                "the built-in agent only applies suggested fixes and cannot be a {}",
+                brief.role.as_str()
+            ),
         );
         failure.advice = format!("name an agent under [roles.{}] in fix-loop.toml", brief.role.as_str());
         return Err(failure);
     }
     if brief.round > 1 {
-        return Ok(declined("the suggested fix was applied in round 1 and did not suffice; it is not applied twice"));
+        return Ok(declined(
+            "the suggested fix was applied in round 1 and did not suffice; it is not applied twice",
+        ));
     }
     let mut edits = Vec::new();
     let mut without = Vec::new();
@@ -52,7 +57,9 @@ pub(super) fn apply(brief: &Brief, workspace: &Path) -> Result<Report, Failure> 
         match suggestion(finding) {
             Ok(own) if own.is_empty() => without.push(id),
             Ok(own) => edits.extend(own),
-            Err(reason) => return Ok(declined(&format!("the suggestion of finding {id} cannot be read: {reason}"))),
+            Err(reason) => {
+                return Ok(declined(&format!("the suggestion of finding {id} cannot be read: {reason}")));
+            }
         }
     }
     if edits.is_empty() {
@@ -73,7 +80,8 @@ pub(super) fn apply(brief: &Brief, workspace: &Path) -> Result<Report, Failure> 
             status: FixStatus::Fixed,
             summary: format!("applied the suggested fix to {}", files.join(", ")),
             files_changed: files,
-            concerns: (!without.is_empty()).then(|| format!("no suggestion came with finding {}", without.join(", "))),
+            concerns: (!without.is_empty())
+                .then(|| format!("no suggestion came with finding {}", without.join(", "))),
             ..FixReport::default()
         })),
         Err(Refusal::Doubtful(reason)) => Ok(declined(&reason)),
@@ -129,9 +137,11 @@ fn write_all(edits: &[Edit], workspace: &Path) -> Result<Vec<String>, Refusal> {
     let mut texts = Vec::new();
     for (file, edits) in by_file {
         let path = inside(workspace, &file).map_err(Refusal::Doubtful)?;
-        let bytes = std::fs::read(&path).map_err(|error| Refusal::Doubtful(format!("{file} cannot be read: {error}")))?;
-        let text = String::from_utf8(bytes)
-            .map_err(|_| Refusal::Doubtful(format!("{file} is not UTF-8, so columns cannot be counted in it")))?;
+        let bytes = std::fs::read(&path)
+            .map_err(|error| Refusal::Doubtful(format!("{file} cannot be read: {error}")))?;
+        let text = String::from_utf8(bytes).map_err(|_| {
+            Refusal::Doubtful(format!("{file} is not UTF-8, so columns cannot be counted in it"))
+        })?;
         let new = edited(&text, &edits).map_err(|reason| Refusal::Doubtful(format!("{file}: {reason}")))?;
         if new != text {
             texts.push((file, path, new));
@@ -142,7 +152,8 @@ fn write_all(edits: &[Edit], workspace: &Path) -> Result<Vec<String>, Refusal> {
     }
     let mut written = Vec::new();
     for (file, path, new) in texts {
-        std::fs::write(&path, new).map_err(|error| Refusal::Io(format!("{file} cannot be written: {error}")))?;
+        std::fs::write(&path, new)
+            .map_err(|error| Refusal::Io(format!("{file} cannot be written: {error}")))?;
         written.push(file);
     }
     Ok(written)
@@ -174,13 +185,19 @@ fn edited(text: &str, edits: &[&Edit]) -> Result<String, String> {
         let start = offset(text, edit.start)?;
         let end = offset(text, edit.end)?;
         if end < start {
-            return Err(format!("an edit ends (line {}) before it starts (line {})", edit.end.line, edit.start.line));
+            return Err(format!(
+                "an edit ends (line {}) before it starts (line {})",
+                edit.end.line, edit.start.line
+            ));
         }
         let present = text[start..end].replace("\r\n", "\n");
         if let Some(deleted) = &edit.deleted
             && deleted.replace("\r\n", "\n") != present
         {
-            return Err(format!("line {} no longer holds the text that the suggestion replaces", edit.start.line));
+            return Err(format!(
+                "line {} no longer holds the text that the suggestion replaces",
+                edit.start.line
+            ));
         }
         let plain = edit.replacement.replace("\r\n", "\n");
         spans.push((start, end, if crlf { plain.replace('\n', "\r\n") } else { plain }));

@@ -21,7 +21,9 @@ impl Transcript {
         let path = path_of(folder, worker, "log");
         let file = std::fs::create_dir_all(folder)
             .and_then(|()| File::options().create(true).append(true).open(&path))
-            .inspect_err(|error| tracing::warn!("the transcript {} cannot be written: {error}", path.display()))
+            .inspect_err(|error| {
+                tracing::warn!("the transcript {} cannot be written: {error}", path.display())
+            })
             .ok();
         Transcript { file, written: 0, left_out: 0 }
     }
