@@ -11,7 +11,6 @@ use super::session::{self, Wishes};
 
 struct Factory;
 
-#[tower_lsp::async_trait]
 impl EngineFactory for Factory {
     async fn open(
         &self,
