@@ -130,8 +130,10 @@ pub enum Action {
     Stage,
     /// Bring the loop's own bytes (tree and index) back to a recorded state. Answer: `Restored` or `ActionFailed`.
     Restore { to: RestorePoint },
-    /// Put the changes that the guard set aside back into the tree (scope approved). Answer: `Changed`.
-    PutBack,
+    /// Put those changes of the latest worker that the guard set aside back into the tree, for these paths only (scope
+    /// approved; the others stay set aside). Answer: `Changed`, with everything since the latest checkpoint, or
+    /// `ActionFailed`.
+    PutBack { paths: BTreeSet<Path> },
     /// Ask the user. Answer: `Answered`. The question stays open until then; the machine waits.
     Ask(Question),
     /// The question is settled otherwise; no answer follows.
@@ -165,11 +167,12 @@ pub enum When {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RestorePoint {
-    /// Before the loop's first dispatch.
+    /// The loop's first checkpoint: before its first check and dispatch.
     Start,
-    /// After the batch's last resolution (equals `Start` when nothing was resolved).
+    /// After the batch's last resolution: the first checkpoint after the latest `Settled` record that says `Resolved` or
+    /// `Demoted`; equals `Start` when there is none.
     LastResolution,
-    /// The checkpoint of the latest dispatch: what that worker did is undone.
+    /// The latest checkpoint: what the worker or the checks did since is undone.
     BeforeWorker,
 }
 
