@@ -335,4 +335,8 @@ impl EngineHandle {
         let (notices, _) = broadcast::channel(64);
         (EngineHandle { messages, snapshots, notices }, publish, received)
     }
+
+    pub(crate) fn notice_for_tests(&self, notice: Notice) {
+        let _ = self.notices.send(notice);
+    }
 }

@@ -49,7 +49,6 @@ where
     type Future = BoxFuture<'static, Result<Option<Response>, Infallible>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        // After `exit` the inner service refuses every call, which `call` answers; there is nothing to wait for.
         self.inner.poll_ready(cx).map(|_| Ok(()))
     }
 
@@ -60,6 +59,11 @@ where
             "shutdown" => self.ending.shutdown = id.is_some() || self.ending.shutdown,
             "exit" => self.ending.exit = true,
             _ => {}
+        }
+        if self.ending.exit {
+            // tower-lsp would cancel the answer to a `shutdown` that is still under way; `wire` ends the server.
+            return future::ready(Ok(id.map(|id| Response::from_error(id, Error::invalid_request()))))
+                .boxed();
         }
         let method = request.method().to_owned();
         let inner = &mut self.inner;

@@ -14,7 +14,7 @@ use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, Shared};
 use lsp_types::{
     CodeActionParams, CodeActionResponse, CodeLens, CodeLensParams, DidChangeTextDocumentParams,
     DidChangeWatchedFilesParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
@@ -121,6 +121,10 @@ pub(super) struct State {
     lenses: Lenses,
     /// Requests that came while an engine was being opened, in order.
     early: Vec<Event>,
+    /// Engines of removed folders that are still ending.
+    leaving: Vec<tokio::task::JoinHandle<()>>,
+    /// The end of all engines, once it was asked for.
+    farewell: Option<Shared<BoxFuture<'static, ()>>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -161,6 +165,8 @@ impl State {
             reports: Reports::default(),
             lenses: Lenses::default(),
             early: Vec::new(),
+            leaving: Vec::new(),
+            farewell: None,
         }
     }
 

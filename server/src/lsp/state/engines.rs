@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use futures::FutureExt;
 use lsp_types::{MessageType, Url, WorkspaceFoldersChangeEvent, request};
 use serde_json::Value;
 use tokio::sync::{broadcast, oneshot, watch};
@@ -60,10 +61,7 @@ impl State {
     ) {
         let folder = self.folders.iter_mut().find(|folder| folder.id == id);
         let Some(folder) = folder.filter(|_| self.phase != Phase::Ended) else {
-            if let Ok(handle) = engine {
-                tokio::spawn(async move { handle.shutdown().await });
-            }
-            return;
+            return self.leave(engine.ok());
         };
         match engine {
             Ok(handle) => {
@@ -144,10 +142,7 @@ impl State {
             };
             let folder = self.folders.remove(at);
             self.forget(folder.id);
-            if let Some(running) = folder.running() {
-                let handle = running.handle.clone();
-                tokio::spawn(async move { handle.shutdown().await });
-            }
+            self.leave(folder.running().map(|running| running.handle.clone()));
         }
         self.refresh_diagnostics();
         let added: Vec<FolderId> =
@@ -212,18 +207,37 @@ impl State {
         }
     }
 
+    /// Asked for by `shutdown` and again at the end of the process; both wait for the same end.
     pub(super) fn shutdown(&mut self, done: oneshot::Sender<()>) {
         self.phase = Phase::Ended;
         self.early.clear();
         self.followers.clear();
         self.loops.end_all();
-        let engines: Vec<EngineHandle> =
-            self.folders.iter().filter_map(|folder| Some(folder.running()?.handle.clone())).collect();
-        self.folders.clear();
+        for folder in std::mem::take(&mut self.folders) {
+            self.leave(folder.running().map(|running| running.handle.clone()));
+        }
+        let leaving = std::mem::take(&mut self.leaving);
+        let earlier = self.farewell.take();
+        let farewell = async move {
+            if let Some(earlier) = earlier {
+                earlier.await;
+            }
+            futures::future::join_all(leaving).await;
+        };
+        let farewell = farewell.boxed().shared();
+        self.farewell = Some(farewell.clone());
         tokio::spawn(async move {
-            futures::future::join_all(engines.iter().map(EngineHandle::shutdown)).await;
+            farewell.await;
             let _ = done.send(());
         });
+    }
+
+    /// Ends an engine without waiting for it.
+    fn leave(&mut self, engine: Option<EngineHandle>) {
+        self.leaving.retain(|leaving| !leaving.is_finished());
+        if let Some(engine) = engine {
+            self.leaving.push(tokio::spawn(async move { engine.shutdown().await }));
+        }
     }
 
     pub(super) fn register_watchers(&mut self) {

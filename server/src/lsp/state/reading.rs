@@ -164,6 +164,7 @@ impl State {
             Some(uri) => folder.is_named(uri),
             None => folder.snapshot().is_some(),
         });
+        let folder = folder.or_else(|| wanted.is_none().then(|| self.folders.first()).flatten());
         let snapshot = folder.ok_or_else(no_folder)?.snapshot().ok_or_else(|| self.why_not(folder))?;
         let workspace = folder.and_then(|folder| self.workspace_name(folder.id));
         Ok(status::small(&snapshot.status, workspace.as_deref()))
