@@ -170,6 +170,16 @@ impl Workspace {
         }
     }
 
+    /// A scope of paths and globs that are relative to the folder that was opened; see [`Scope::new`].
+    pub fn scope<P: AsRef<Path>>(&self, paths: &[P], always_allow: &[String]) -> Result<Scope, PathError> {
+        let Some(prefix) = &self.prefix else { return Scope::new(&self.root, paths, always_allow) };
+        let inside = |path: &P| Path::new(prefix.as_str()).join(path.as_ref());
+        let paths: Vec<PathBuf> = paths.iter().map(inside).collect();
+        let literal = globset::escape(prefix.as_str());
+        let globs: Vec<String> = always_allow.iter().map(|glob| format!("{literal}/{glob}")).collect();
+        Scope::new(&self.root, &paths, &globs)
+    }
+
     /// The present text of a file; `None` when it is absent, no file, or not UTF-8.
     pub fn file_text(&self, path: &RepoPath) -> Result<Option<String>> {
         Ok(self.file_bytes(path)?.and_then(|bytes| String::from_utf8(bytes).ok()))

@@ -31,7 +31,9 @@ pub(super) struct Status {
 
 /// Runs `git status`. Renames are two paths here; the user's own `status.*` settings do not matter.
 pub(super) fn read(git: &Git, with_ignored: bool) -> Result<Status, GitError> {
-    let mut settings: Vec<String> = vec!["-c".into(), "core.fsmonitor=false".into()];
+    // What git remembers about unchanged folders may be fooled by whoever sets timestamps back.
+    let mut settings: Vec<String> =
+        ["-c", "core.fsmonitor=false", "-c", "core.untrackedCache=false"].map(String::from).to_vec();
     let out = loop {
         let mut args = settings.clone();
         args.extend(

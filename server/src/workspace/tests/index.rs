@@ -47,7 +47,7 @@ fn the_same_entry_changed_by_the_user_is_a_question_and_stays_the_users() {
 
 #[test]
 fn two_writers_of_the_index_never_lose_an_entry_of_each_other() {
-    let names: Vec<String> = (0..12).map(|n| format!("user{n}.txt")).collect();
+    let names: Vec<String> = (0..8).map(|n| format!("user{n}.txt")).collect();
     let fix = Fixture::new(&[("a.txt", "a\n")]);
     let start = fix.checkpoint("1", &["a.txt"]);
     fix.write("a.txt", "fixed\n");
@@ -66,9 +66,22 @@ fn two_writers_of_the_index_never_lose_an_entry_of_each_other() {
                 while !git_command(fix.dir.path(), &["add", name]).output().unwrap().status.success() {}
             }
         });
-        for _ in 0..12 {
-            let staged = fix.ws.stage(&start, &target, &StagedEntries::default()).unwrap();
-            assert_eq!(fix.ws.unstage(&staged).unwrap(), []);
+        // On a busy machine the other thread may have the lock at each of our attempts.
+        let locked = |error: &WorkspaceError| matches!(error, WorkspaceError::IndexLocked { .. });
+        for _ in 0..8 {
+            let staged = loop {
+                match fix.ws.stage(&start, &target, &StagedEntries::default()) {
+                    Err(StageRefused::Workspace(error)) if locked(&error) => {}
+                    other => break other.unwrap(),
+                }
+            };
+            let missed = loop {
+                match fix.ws.unstage(&staged) {
+                    Err(error) if locked(&error) => {}
+                    other => break other.unwrap(),
+                }
+            };
+            assert_eq!(missed, []);
         }
     });
     let listed = fix.git(&["ls-files"]);

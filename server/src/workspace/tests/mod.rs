@@ -1,5 +1,7 @@
 //! Tests against real git repositories; the real git is the judge.
 
+mod chaos;
+mod crash;
 mod filters;
 mod fixture;
 mod index;

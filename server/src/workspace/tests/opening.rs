@@ -67,6 +67,9 @@ fn a_subfolder_opens_the_whole_work_tree_and_paths_are_read_from_the_subfolder()
     assert_eq!(ws.prefix().unwrap().as_str(), "sub/deep");
     assert_eq!(ws.resolve_path("a.txt".as_ref()).unwrap().as_str(), "sub/deep/a.txt");
     assert_eq!(ws.resolve_path("../b.txt".as_ref()).unwrap().as_str(), "sub/b.txt");
+    let scope = ws.scope(&["a.txt"], &["*.lock".to_owned()]).unwrap();
+    assert!(scope.contains(&repo_path("sub/deep/a.txt")) && scope.contains(&repo_path("sub/deep/x.lock")));
+    assert!(!scope.contains(&repo_path("a.txt")) && !scope.contains(&repo_path("x.lock")));
     assert_eq!(ws.state_dir(), ws.git_dir().join("fix-loop"));
 }
 
