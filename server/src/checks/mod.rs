@@ -1,1 +1,37 @@
-//! See the crate's first page.
+//! Checks: discovering, running and judging what verifies a fix deterministically (DESIGN 7.4).
+//!
+//! Owns: which checks belong to a finding, how a check is run, what its output says about single tests, and what
+//! a run before and a run after the fix prove together. Must never start an agent (`agents` does), never touch
+//! the index, refs or the user's files (`workspace` does), and never decide what happens next (`protocol` does).
+//! Nothing outside this module runs a check. Processes are started through [`crate::process`] only.
+//!
+//! The way through: [`select`] → [`run_before`] → (fix) → [`run_after`] → [`judge`] → [`combine`].
+
+mod check;
+pub mod discover;
+mod environment;
+pub mod from_failures;
+mod imports;
+mod instrument;
+mod judge;
+mod outcome;
+mod output;
+mod pattern;
+pub mod readers;
+mod run;
+mod select;
+mod shared;
+#[cfg(test)]
+mod tests;
+pub mod weaken;
+
+pub use check::{Check, CheckName, Command, DEFAULT_LIMIT, Kind, Origin, Reader, What};
+pub use discover::Tools;
+pub use judge::{FindingEvidence, Grade, Judged, Judgement, Round1Evidence, Standing, combine, judge};
+pub use outcome::{CheckRun, FailingTest, Failure, Outcome, Place, TestsRun, Why, stands_for_no_test};
+pub use output::Excerpt;
+pub use run::{run, run_after, run_before};
+pub use select::{
+    ConfiguredCheck, FindingCheck, FindingChecks, Refused, Selection, configured_check, select,
+};
+pub use shared::SharedRuns;

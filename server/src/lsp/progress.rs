@@ -1,0 +1,198 @@
+//! `$/progress`: one per loop, from the moment the editor has made room for it until the loop's end.
+//!
+//! Owns the tokens (text, since one editor rejects numbers). Exactly one begin and one end are sent for a token whose
+//! creation succeeded: [`Shown`] sends the end when it is dropped. Never keeps a loop alive or ends one.
+
+use std::collections::HashMap;
+
+use lsp_types::{
+    NumberOrString, ProgressParams, ProgressParamsValue, WorkDoneProgress, WorkDoneProgressBegin,
+    WorkDoneProgressEnd, WorkDoneProgressReport, notification,
+};
+
+use crate::engine::Snapshot;
+use crate::engine::status::StatusLoop;
+
+use super::actions::short;
+use super::client::Client;
+use super::folders::FolderId;
+use super::text::{head, printable};
+
+const MESSAGE_CHARACTERS: usize = 120;
+
+/// Names under which a loop that has ended may still be listed.
+const ENDED: &[&str] =
+    &["finished", "done", "ended", "cancelled", "resolved", "escalated", "deferred", "failed"];
+
+type Key = (FolderId, String);
+
+#[derive(Default)]
+pub(super) struct Loops {
+    last: u64,
+    loops: HashMap<Key, Entry>,
+}
+
+struct Entry {
+    token: String,
+    title: String,
+    message: String,
+    phase: Phase,
+    /// Some finding has offered to cancel this loop; when none does any more, it has ended.
+    was_cancellable: bool,
+}
+
+enum Phase {
+    /// `window/workDoneProgress/create` is under way.
+    Creating,
+    Shown(Shown),
+    /// The editor refused, or the loop's end was shown.
+    Hidden,
+}
+
+/// A progress that the editor shows. Dropping it ends it.
+struct Shown {
+    token: String,
+    client: Client,
+}
+
+impl Shown {
+    fn begin(client: &Client, token: &str, title: &str, message: &str) -> Shown {
+        let shown = Shown { token: token.to_owned(), client: client.clone() };
+        shown.send(WorkDoneProgress::Begin(WorkDoneProgressBegin {
+            title: title.to_owned(),
+            cancellable: Some(true),
+            message: Some(message.to_owned()),
+            percentage: None,
+        }));
+        shown
+    }
+
+    fn report(&self, message: &str) {
+        self.send(WorkDoneProgress::Report(WorkDoneProgressReport {
+            cancellable: Some(true),
+            message: Some(message.to_owned()),
+            percentage: None,
+        }));
+    }
+
+    fn send(&self, progress: WorkDoneProgress) {
+        self.client.notify::<notification::Progress>(ProgressParams {
+            token: NumberOrString::String(self.token.clone()),
+            value: ProgressParamsValue::WorkDone(progress),
+        });
+    }
+}
+
+impl Drop for Shown {
+    fn drop(&mut self) {
+        self.send(WorkDoneProgress::End(WorkDoneProgressEnd { message: None }));
+    }
+}
+
+impl Loops {
+    /// Follows the folder's loops. Gives the tokens that the editor has to be asked to create.
+    pub fn update(&mut self, folder: FolderId, snapshot: &Snapshot) -> Vec<String> {
+        let mut create = Vec::new();
+        for running in &snapshot.status.loops {
+            let key = (folder, running.id.clone());
+            let cancellable = is_cancellable(&running.id, snapshot);
+            let was_cancellable = self.loops.get(&key).is_some_and(|entry| entry.was_cancellable);
+            if has_ended(running, cancellable, was_cancellable, snapshot) {
+                self.end(&key);
+                continue;
+            }
+            let message = message(running);
+            let entry = self.loops.entry(key).or_insert_with(|| {
+                self.last += 1;
+                let token = format!("fix-loop/{folder}/{}/{}", running.id, self.last);
+                create.push(token.clone());
+                Entry {
+                    token,
+                    title: title(running, snapshot),
+                    message: message.clone(),
+                    phase: Phase::Creating,
+                    was_cancellable: false,
+                }
+            });
+            entry.was_cancellable |= cancellable;
+            if entry.message != message {
+                if let Phase::Shown(shown) = &entry.phase {
+                    shown.report(&message);
+                }
+                entry.message = message;
+            }
+        }
+        let listed = |id: &str| snapshot.status.loops.iter().any(|running| running.id == id);
+        let gone: Vec<Key> =
+            self.loops.keys().filter(|(of, id)| *of == folder && !listed(id)).cloned().collect();
+        for key in gone {
+            self.end(&key);
+        }
+        create
+    }
+
+    /// What the editor answered to the request to create `token`.
+    pub fn created(&mut self, token: &str, agreed: bool, client: &Client) {
+        let Some(entry) = self.loops.values_mut().find(|entry| entry.token == token) else { return };
+        entry.phase = if agreed {
+            Phase::Shown(Shown::begin(client, token, &entry.title, &entry.message))
+        } else {
+            Phase::Hidden
+        };
+    }
+
+    /// The loop whose progress the user cancelled.
+    pub fn of_token(&self, token: &str) -> Option<(FolderId, String)> {
+        self.loops.iter().find(|(_, entry)| entry.token == token).map(|(key, _)| key.clone())
+    }
+
+    pub fn busy(&self, folder: FolderId) -> bool {
+        self.loops.keys().any(|(of, _)| *of == folder)
+    }
+
+    pub fn forget(&mut self, folder: FolderId) {
+        self.loops.retain(|(of, _), _| *of != folder);
+    }
+
+    pub fn end_all(&mut self) {
+        self.loops.clear();
+    }
+
+    fn end(&mut self, key: &Key) {
+        self.loops.remove(key);
+    }
+}
+
+fn is_cancellable(id: &str, snapshot: &Snapshot) -> bool {
+    snapshot.findings.iter().any(|finding| finding.offers.cancel.as_deref() == Some(id))
+}
+
+fn has_ended(running: &StatusLoop, cancellable: bool, was_cancellable: bool, snapshot: &Snapshot) -> bool {
+    let asks = snapshot.questions.iter().any(|question| question.r#loop.as_deref() == Some(&running.id));
+    !cancellable && !asks && (was_cancellable || ENDED.contains(&running.state.as_str()))
+}
+
+fn title(running: &StatusLoop, snapshot: &Snapshot) -> String {
+    let in_loop = |id: &serde_json::Value| snapshot.findings.iter().find(|finding| finding.detail.id == *id);
+    match running.findings.as_slice() {
+        [id] => match in_loop(id) {
+            Some(finding) => format!("Fix with loop: {}", short(&finding.detail.title)),
+            None => "Fix with loop".into(),
+        },
+        [] => format!("Fix Loop: {}", running.protocol),
+        several => format!("Fix with loop: {} findings", several.len()),
+    }
+}
+
+fn message(running: &StatusLoop) -> String {
+    let mut message = match (running.round, running.max_rounds) {
+        (0, _) => running.state.clone(),
+        (round, 0) => format!("round {round}: {}", running.state),
+        (round, max) => format!("round {round} of {max}: {}", running.state),
+    };
+    if let Some(activity) = running.activity.as_deref().filter(|activity| !activity.trim().is_empty()) {
+        message.push_str(" · ");
+        message.push_str(&head(activity, 1, MESSAGE_CHARACTERS));
+    }
+    printable(&message)
+}

@@ -1,0 +1,5 @@
+//! Tests against real git repositories; the real git is the judge.
+
+mod fixture;
+mod staging;
+mod tree;
