@@ -56,6 +56,7 @@ pub trait Machine {
 pub fn graph(protocol: &str) -> Option<String> {
     match protocol {
         "bounded" => Some(bounded::world::graph().mermaid()),
+        "rereview" => Some(rereview::world::graph().mermaid()),
         _ => None,
     }
 }
