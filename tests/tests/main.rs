@@ -3,4 +3,5 @@
 //! `tests/run` sorts these by the name of their module: `lsp`, `agents` and `editors` are tiers of their own, all others
 //! are the tier `git`.
 
+mod editors;
 mod harness;

@@ -28,7 +28,8 @@ const OUTER_RUN: [&str; 12] = [
 const OUTER_PREFIXES: [&str; 6] =
     ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_", "NEXTEST_", "FIX_LOOP_"];
 
-const QUIET: [(&str, &str); 6] = [
+const QUIET: [(&str, &str); 7] = [
+    ("RUST_BACKTRACE", "0"),
     ("CARGO_TERM_COLOR", "never"),
     ("CARGO_TERM_PROGRESS_WHEN", "never"),
     ("PYTHONDONTWRITEBYTECODE", "1"),

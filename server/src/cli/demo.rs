@@ -28,7 +28,10 @@ const FILES: [(&str, &str); 12] = [
         "src/price.sh",
         "# Prices are in cents; shown in whole euros.\nround_to_euros() {\n    echo $(($1 / 100))\n}\n",
     ),
-    ("src/discount.sh", "# Price in cents after a discount in percent.\ndiscounted() {\n    echo $(($1 - $1 * $2 / 100))\n}\n"),
+    (
+        "src/discount.sh",
+        "# Price in cents after a discount in percent.\ndiscounted() {\n    echo $(($1 - $1 * $2 / 100))\n}\n",
+    ),
     ("src/limits.sh", "# Limits of the shop.\nMAX_ITEMS=10\n"),
     (
         "src/order.sh",
@@ -61,8 +64,9 @@ pub async fn demo(dir: Option<PathBuf>, only_make: bool) -> Outcome {
             if dir.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
                 return Err(Failure::input(format!("{} is not empty; name a new folder", dir.display())));
             }
-            std::fs::create_dir_all(&dir)
-                .map_err(|error| Failure::environment(format!("{} cannot be made: {error}", dir.display())))?;
+            std::fs::create_dir_all(&dir).map_err(|error| {
+                Failure::environment(format!("{} cannot be made: {error}", dir.display()))
+            })?;
             dir
         }
         None => tempfile::Builder::new()
@@ -122,7 +126,8 @@ fn conclude(report: &RunReport, snapshot: &Snapshot, root: &Path, took: Duration
         is(2, &resolved_in(2)),
         is(3, &|finding| finding.detail.state == FindingState::Resolved)
             && staged(root).iter().any(|path| path == "src/limits.sh"),
-        is(4, &|finding| finding.detail.state == FindingState::Waiting) && asked(4, QuestionKind::Inconclusive),
+        is(4, &|finding| finding.detail.state == FindingState::Waiting)
+            && asked(4, QuestionKind::Inconclusive),
         is(5, &|finding| finding.detail.state == FindingState::Deferred && finding.attempts.len() >= 2),
     ];
     eprintln!("\nThe five outcomes, in {:.1} s:", took.as_secs_f64());
@@ -153,7 +158,9 @@ fn make(root: &Path) -> Result<(), Failure> {
             .parent()
             .map_or(Ok(()), std::fs::create_dir_all)
             .and_then(|()| std::fs::write(&path, text.replace("@FIX_LOOP@", &quoted)));
-        written.map_err(|error| Failure::environment(format!("{} cannot be written: {error}", path.display())))?;
+        written.map_err(|error| {
+            Failure::environment(format!("{} cannot be written: {error}", path.display()))
+        })?;
     }
     git(root, &["init", "--quiet"])?;
     git(root, &["add", "--all"])?;

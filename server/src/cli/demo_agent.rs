@@ -43,7 +43,8 @@ fn fix(brief: &Value) -> Result<Value, String> {
     let finding = &brief["findings"][0];
     let file = finding["file"].as_str().ok_or("the finding names no file")?;
     let first = brief["round"] == 1;
-    let in_scope = |path: &str| brief["scope"].as_array().is_some_and(|scope| scope.iter().any(|one| one == path));
+    let in_scope =
+        |path: &str| brief["scope"].as_array().is_some_and(|scope| scope.iter().any(|one| one == path));
     let (from, to, summary) = match file {
         "src/price.sh" => ("$(($1 / 100))", "$((($1 + 50) / 100))", "Added half a euro before dividing."),
         "src/discount.sh" if first => (
@@ -69,8 +70,12 @@ fn fix(brief: &Value) -> Result<Value, String> {
                 "summary": "Raised the limit to 12.", "concerns": null}));
         }
         "src/receipt.sh" => ("Recipt", "Receipt", "Corrected the spelling."),
-        "src/stock.sh" if first => ("$(($1 - $2))", "$(($1 - $2 + 0))", "Made sure that the result is a number."),
-        "src/stock.sh" => ("$(($1 - $2 + 0))", "$(($1 - $2 < 0 ? 0 : $1 - $2))", "The stock no longer falls below 0."),
+        "src/stock.sh" if first => {
+            ("$(($1 - $2))", "$(($1 - $2 + 0))", "Made sure that the result is a number.")
+        }
+        "src/stock.sh" => {
+            ("$(($1 - $2 + 0))", "$(($1 - $2 < 0 ? 0 : $1 - $2))", "The stock no longer falls below 0.")
+        }
         other => return Err(format!("the demo's agent has no part for {other}")),
     };
     edit(root, file, from, to)?;

@@ -20,7 +20,8 @@ pub fn read_findings(path: &Path) -> Result<findings::Imported, Failure> {
             .map_err(|error| Failure::input(format!("stdin cannot be read: {error}")))?;
         bytes
     } else {
-        std::fs::read(path).map_err(|error| Failure::input(format!("{} cannot be read: {error}", path.display())))?
+        std::fs::read(path)
+            .map_err(|error| Failure::input(format!("{} cannot be read: {error}", path.display())))?
     };
     parse(&bytes, &path.display().to_string())
 }
@@ -39,7 +40,9 @@ pub async fn import(source: &str, place: &Place, format: Format) -> Outcome {
         read_findings(Path::new(source))?
     };
     match format {
-        Format::Json => print::json(&json!({"review_output": imported.review_output, "notes": imported.notes}))?,
+        Format::Json => {
+            print::json(&json!({"review_output": imported.review_output, "notes": imported.notes}))?
+        }
         Format::Text => {
             print::json(&imported.review_output)?;
             for note in &imported.notes {
@@ -60,8 +63,9 @@ pub async fn pull_request(url: &str, root: &Path) -> Result<tempfile::NamedTempF
         .suffix(".json")
         .tempfile()
         .map_err(|error| Failure::environment(format!("no temporary file can be made: {error}")))?;
-    std::io::Write::write_all(&mut file, &comments)
-        .map_err(|error| Failure::environment(format!("{} cannot be written: {error}", file.path().display())))?;
+    std::io::Write::write_all(&mut file, &comments).map_err(|error| {
+        Failure::environment(format!("{} cannot be written: {error}", file.path().display()))
+    })?;
     Ok(file)
 }
 

@@ -96,7 +96,9 @@ pub fn status(snapshot: &Arc<Snapshot>) {
         eprintln!("{}:{}:{}: {}", error.file, error.line, error.column, error.message);
     }
     if snapshot.findings.is_empty() {
-        eprintln!("No findings. Put a findings file into .fix-loop/findings/, or name one: `fix-loop run FILE`.");
+        eprintln!(
+            "No findings. Put a findings file into .fix-loop/findings/, or name one: `fix-loop run FILE`."
+        );
     }
     for finding in &snapshot.findings {
         eprintln!(

@@ -88,7 +88,10 @@ pub async fn run(arguments: RunArguments) -> Outcome {
     for file in &arguments.findings {
         // A file that cannot be read stops the run before anything starts.
         files::read_findings(file)?;
-        paths.push(std::path::absolute(file).map_err(|error| Failure::input(format!("{}: {error}", file.display())))?);
+        paths.push(
+            std::path::absolute(file)
+                .map_err(|error| Failure::input(format!("{}: {error}", file.display())))?,
+        );
     }
     // The pull request's findings live as long as this run.
     let downloaded = match &arguments.from_pr {
@@ -115,7 +118,10 @@ pub async fn run(arguments: RunArguments) -> Outcome {
 async fn drive(engine: &EngineHandle, arguments: &RunArguments, answer: AnswerBy) -> Outcome {
     let snapshot = engine.snapshot();
     if let Some(error) = snapshot.input_errors.first() {
-        return Err(Failure::input(format!("{}:{}:{}: {}", error.file, error.line, error.column, error.message)));
+        return Err(Failure::input(format!(
+            "{}:{}:{}: {}",
+            error.file, error.line, error.column, error.message
+        )));
     }
     if arguments.dry_run {
         let plan = engine.plan(arguments.only.clone()).await?;
@@ -190,7 +196,8 @@ fn must_drive(engine: &EngineHandle, snapshot: &Snapshot) -> Result<(), Failure>
 
 fn untrusted(engine: &EngineHandle) -> Result<(), Failure> {
     let snapshot = engine.snapshot();
-    let Some(question) = snapshot.questions.iter().find(|question| question.kind == QuestionKind::Trust) else {
+    let Some(question) = snapshot.questions.iter().find(|question| question.kind == QuestionKind::Trust)
+    else {
         return Ok(());
     };
     Err(Failure::environment(format!(

@@ -11,7 +11,6 @@ use super::session::{self, Wishes};
 
 struct Factory;
 
-#[tower_lsp::async_trait]
 impl EngineFactory for Factory {
     async fn open(
         &self,
@@ -30,6 +29,8 @@ impl EngineFactory for Factory {
 pub async fn lsp(_place: &Place) -> Outcome {
     match lsp::serve(tokio::io::stdin(), tokio::io::stdout(), Factory).await {
         0 => Ok(Exit::Done),
-        _ => Err(Failure { exit: Exit::Unresolved, message: "the editor went away without a shutdown".into() }),
+        _ => {
+            Err(Failure { exit: Exit::Unresolved, message: "the editor went away without a shutdown".into() })
+        }
     }
 }

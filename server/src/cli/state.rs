@@ -69,7 +69,13 @@ async fn obey(engine: &EngineHandle, command: Command, format: Format) -> Outcom
     run::conclude(engine, format).await
 }
 
-pub async fn answer(place: &Place, question: String, choice: String, text: Option<String>, format: Format) -> Outcome {
+pub async fn answer(
+    place: &Place,
+    question: String,
+    choice: String,
+    text: Option<String>,
+    format: Format,
+) -> Outcome {
     change(place, Command::Answer { question, choice, text }, format).await
 }
 
@@ -78,11 +84,13 @@ pub async fn confirm(named: Named) -> Outcome {
 }
 
 pub async fn defer(named: NamedWithReason) -> Outcome {
-    change(&named.place, Command::Defer { finding: named.id, reason: named.reason }, named.output.format).await
+    change(&named.place, Command::Defer { finding: named.id, reason: named.reason }, named.output.format)
+        .await
 }
 
 pub async fn dispute(named: NamedWithReason) -> Outcome {
-    change(&named.place, Command::Dispute { finding: named.id, reason: named.reason }, named.output.format).await
+    change(&named.place, Command::Dispute { finding: named.id, reason: named.reason }, named.output.format)
+        .await
 }
 
 pub async fn reopen(named: Named) -> Outcome {

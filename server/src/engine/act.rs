@@ -11,13 +11,15 @@ use tokio::sync::{mpsc, oneshot};
 use crate::config::Config;
 use crate::process::{Cancel, Supervisor};
 use crate::protocol::{Action, Event, RestorePoint, Step};
-use crate::workspace::{Checkpoint, CheckpointName, NotStaged, OwnBytes, RepoPath, Scope, StageRefused, Workspace};
+use crate::workspace::{
+    Checkpoint, CheckpointName, NotStaged, OwnBytes, RepoPath, Scope, StageRefused, Workspace,
+};
 
 use super::api::Message;
 use super::driver::Internal;
 use super::guard::{self, Saved};
 use super::ledger::{LoopId, Opened, Produced};
-use super::running::{MachineStart, Traces};
+use super::running::Traces;
 use super::{checking, dispatching, managed};
 
 /// What actions are carried out with.
@@ -64,7 +66,7 @@ pub(super) async fn carry_out(job: Job) {
 
 async fn perform(job: &Arc<Job>) -> Result<Event, Failed> {
     let action = job.step.id;
-    if let MachineStart::Converge(_) = job.opened.start {
+    if job.opened.start.protocol() == "converge" {
         return managed::perform(job).await;
     }
     match &job.step.action {
@@ -165,11 +167,13 @@ impl Job {
 }
 
 fn checkpoint(job: &Job) -> Result<Event, Failed> {
-    let name = CheckpointName::new(&job.id.to_string(), &job.step.id.0.to_string()).map_err(|error| error.to_string())?;
+    let name = CheckpointName::new(&job.id.to_string(), &job.step.id.0.to_string())
+        .map_err(|error| error.to_string())?;
     let checkpoint =
         job.tools.workspace.checkpoint(&name, &job.about()).map_err(|error| error.to_string())?;
     if !checkpoint.unprotected.is_empty() && job.traces.first_checkpoint.is_none() {
-        let paths: Vec<String> = checkpoint.unprotected.iter().map(|one| format!("{} ({})", one.path, one.why)).collect();
+        let paths: Vec<String> =
+            checkpoint.unprotected.iter().map(|one| format!("{} ({})", one.path, one.why)).collect();
         job.keep_blocking(Produced::Note(format!("not protected while the loop runs: {}", paths.join(", "))));
     }
     let tree = match job.first_checkpoint() {
@@ -197,7 +201,9 @@ fn stage(job: &Job) -> Result<Event, Failed> {
         Err(StageRefused::Conflicts(conflicts)) => {
             let reason: Vec<String> = conflicts
                 .iter()
-                .map(|one| format!("{}: {}\nThe fix:\n{}\nYours:\n{}", one.path, one.why, one.ours, one.theirs))
+                .map(|one| {
+                    format!("{}: {}\nThe fix:\n{}\nYours:\n{}", one.path, one.why, one.ours, one.theirs)
+                })
                 .collect();
             Ok(Event::StageRefused { action, reason: reason.join("\n\n"), conflict: true })
         }
@@ -224,7 +230,8 @@ fn restore(job: &Job, to: RestorePoint) -> Result<Event, Failed> {
         RestorePoint::LastResolution if traces.resolution_pending => traces.last_checkpoint,
         RestorePoint::LastResolution => traces.after_resolution.or(traces.first_checkpoint),
     };
-    let Some((point, checkpoint)) = point.and_then(|point| Some((point, traces.checkpoints.get(&point)?))) else {
+    let Some((point, checkpoint)) = point.and_then(|point| Some((point, traces.checkpoints.get(&point)?)))
+    else {
         // Nothing was changed before the first checkpoint.
         return Ok(Event::Restored { action, left_alone: Vec::new() });
     };

@@ -30,7 +30,10 @@ impl Buffers {
                 self.open.insert(path, Buffer { saved: text.clone(), text });
             }
             BufferEvent::Changed { path, text } => {
-                let buffer = self.open.entry(path).or_insert_with(|| Buffer { saved: text.clone(), text: text.clone() });
+                let buffer = self
+                    .open
+                    .entry(path)
+                    .or_insert_with(|| Buffer { saved: text.clone(), text: text.clone() });
                 buffer.text = text;
             }
             BufferEvent::Saved { path, text } => {
@@ -55,7 +58,11 @@ impl Buffers {
     /// What the user saved since the loop's latest checkpoint: path and exact text.
     pub fn saved_since(&self, traces: &Traces) -> Vec<(String, Arc<str>)> {
         let since = traces.last_checkpoint_at;
-        self.saves.iter().filter(|(at, _, _)| *at >= since).map(|(_, path, text)| (path.clone(), text.clone())).collect()
+        self.saves
+            .iter()
+            .filter(|(at, _, _)| *at >= since)
+            .map(|(_, path, text)| (path.clone(), text.clone()))
+            .collect()
     }
 
     pub fn accept_for(&mut self, id: LoopId) {

@@ -82,14 +82,22 @@ pub(super) fn chosen(
     approved: &[Vec<String>],
 ) -> (Vec<(Check, Vec<String>)>, Vec<String>) {
     let configured = configured(&tools.config);
-    let programs = checks::Tools::from_path(std::env::var_os("PATH"));
+    let programs = checks::Tools::from_environment();
     let mut chosen: Vec<(Check, Vec<String>)> = Vec::new();
     let mut refused = Vec::new();
     for finding in findings {
-        let selection =
-            checks::select(&of_finding(&finding.finding), &configured, approved, tools.workspace.root(), &programs);
+        let selection = checks::select(
+            &of_finding(&finding.finding),
+            &configured,
+            approved,
+            tools.workspace.root(),
+            &programs,
+        );
         for check in selection.checks {
-            match chosen.iter_mut().find(|(known, _)| known.key() == check.key() && known.origin == check.origin) {
+            match chosen
+                .iter_mut()
+                .find(|(known, _)| known.key() == check.key() && known.origin == check.origin)
+            {
                 Some((_, of)) => of.push(finding.fingerprint.clone()),
                 None => chosen.push((check, vec![finding.fingerprint.clone()])),
             }
@@ -201,7 +209,8 @@ async fn run_after(job: &Arc<Job>, keys: &[FindingKey]) -> Result<Checked, Faile
         .collect();
     for known in &before.runs {
         job.tell(format!("running {}", known.check.name));
-        let run = checks::run_after(&known.check, &root, &job.tools.supervisor, &job.cancel, &known.run).await;
+        let run =
+            checks::run_after(&known.check, &root, &job.tools.supervisor, &job.cancel, &known.run).await;
         if job.cancel.is_cancelled() {
             return Err("cancelled".into());
         }
@@ -246,7 +255,9 @@ async fn run_after(job: &Arc<Job>, keys: &[FindingKey]) -> Result<Checked, Faile
                 .collect::<Vec<_>>()
         };
         let verdict = match evidence.standing() {
-            Standing::Persists => CheckVerdict::Persists { why: with_output(&why, &known), failing: failing() },
+            Standing::Persists => {
+                CheckVerdict::Persists { why: with_output(&why, &known), failing: failing() }
+            }
             Standing::Inconclusive => CheckVerdict::Inconclusive { why },
             Standing::Supported(grade) => CheckVerdict::Supported { grade: grade_of(grade), why },
             // The new failure is a finding of its own; about this one the checks say what they say without it.
@@ -259,9 +270,9 @@ async fn run_after(job: &Arc<Job>, keys: &[FindingKey]) -> Result<Checked, Faile
                 }
                 _ => CheckVerdict::Silent { why },
             },
-            Standing::Unsupported => CheckVerdict::Silent {
-                why: if known.is_empty() { "no check covers it".into() } else { why },
-            },
+            Standing::Unsupported => {
+                CheckVerdict::Silent { why: if known.is_empty() { "no check covers it".into() } else { why } }
+            }
         };
         checked.findings.push((key.clone(), verdict));
     }
@@ -292,7 +303,8 @@ fn regressions(
     caused_by: &FindingKey,
 ) -> Vec<NewFinding> {
     let failure = run.and_then(CheckRun::failure);
-    let names: Vec<String> = if tests.is_empty() { vec![String::new()] } else { tests.iter().cloned().collect() };
+    let names: Vec<String> =
+        if tests.is_empty() { vec![String::new()] } else { tests.iter().cloned().collect() };
     names
         .into_iter()
         .map(|test| {
@@ -340,10 +352,13 @@ fn grade_of(grade: checks::Grade) -> Grade {
 }
 
 /// `fromCheck`: runs one configured or discovered check; each failing test becomes a confirmed P1.
-pub(super) async fn failures_as_findings(tools: &Tools, name: &str) -> Result<findings::ReviewOutput, String> {
+pub(super) async fn failures_as_findings(
+    tools: &Tools,
+    name: &str,
+) -> Result<findings::ReviewOutput, String> {
     let configured = configured(&tools.config);
     let root = tools.workspace.root();
-    let programs = checks::Tools::from_path(std::env::var_os("PATH"));
+    let programs = checks::Tools::from_environment();
     let found = configured.iter().find(|check| check.name == name);
     let check = match found {
         Some(entry) => checks::configured_check(entry, Origin::Configured),
@@ -356,7 +371,9 @@ pub(super) async fn failures_as_findings(tools: &Tools, name: &str) -> Result<fi
                 .collect();
             discovered.into_iter().find(|check| check.name.as_str() == name).ok_or_else(|| {
                 if names.is_empty() {
-                    format!("there is no check {name}, and none was found here; add a [[check]] to fix-loop.toml")
+                    format!(
+                        "there is no check {name}, and none was found here; add a [[check]] to fix-loop.toml"
+                    )
                 } else {
                     format!("there is no check {name}; there are: {}", names.join(", "))
                 }
@@ -368,7 +385,7 @@ pub(super) async fn failures_as_findings(tools: &Tools, name: &str) -> Result<fi
         return Err(format!("check {name} {why}"));
     }
     let drafts = checks::from_failures::drafts(&run, root);
-    let mut output = findings::ReviewOutput::new();
+    let mut output = findings::ReviewOutput::default();
     output.source = Some(format!("check {name}"));
     output.checks_run = vec![run.summary()];
     for (index, draft) in drafts.into_iter().enumerate() {

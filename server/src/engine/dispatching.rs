@@ -9,11 +9,11 @@ use crate::protocol::{Dispatch, Event, FindingKey, Focus, Role, Severity, Spent}
 use crate::workspace::RepoPath;
 
 use super::act::{Failed, Job};
+use super::checking;
 use super::guard::{self, By};
 use super::ledger::Produced;
 use super::roster::{self, Chosen};
 use super::translate::{self, Asked};
-use super::checking;
 
 /// The longest diff that a brief shows.
 const LONGEST_DIFF: usize = 200_000;
@@ -250,7 +250,11 @@ pub(super) fn brief(
             .map(|run| &run.check)
             .cloned()
             .collect(),
-        None => checking::chosen(&job.tools, &wanted, &job.approved).0.into_iter().map(|(check, _)| check).collect::<Vec<_>>(),
+        None => checking::chosen(&job.tools, &wanted, &job.approved)
+            .0
+            .into_iter()
+            .map(|(check, _)| check)
+            .collect::<Vec<_>>(),
     };
     Brief {
         schema_version: Default::default(),
@@ -266,7 +270,10 @@ pub(super) fn brief(
         checks: checks
             .iter()
             .filter(|check| !check.argv().is_empty())
-            .map(|check| agents::brief::NamedCheck { name: check.name.to_string(), command: check.argv().to_vec() })
+            .map(|check| agents::brief::NamedCheck {
+                name: check.name.to_string(),
+                command: check.argv().to_vec(),
+            })
             .collect(),
         previous: dispatch
             .previous
@@ -285,7 +292,10 @@ pub(super) fn brief(
         questions_answered: dispatch
             .answers
             .iter()
-            .map(|told| agents::brief::Answered { question: told.question.clone(), choice: told.choice.clone() })
+            .map(|told| agents::brief::Answered {
+                question: told.question.clone(),
+                choice: told.choice.clone(),
+            })
             .collect(),
         instructions: instructions(job, dispatch),
         report_schema: agents::schema(role, protocol),
@@ -314,9 +324,11 @@ fn instructions(job: &Job, dispatch: &Dispatch) -> String {
     }
     if dispatch.role == Role::Fixer
         && job.opened.findings.iter().any(|finding| {
-            finding.finding.criterion.as_deref().is_some_and(|criterion| {
-                crate::checks::from_failures::test_of_criterion(criterion).is_some()
-            })
+            finding
+                .finding
+                .criterion
+                .as_deref()
+                .is_some_and(|criterion| crate::checks::from_failures::test_of_criterion(criterion).is_some())
         })
     {
         said.push(
@@ -341,4 +353,3 @@ fn diff(job: &Job) -> Result<String, Failed> {
     let cut = (0..=LONGEST_DIFF).rev().find(|&at| whole.is_char_boundary(at)).unwrap_or(0);
     Ok(format!("{}\n… ({} more bytes)\n", &whole[..cut], whole.len() - cut))
 }
-

@@ -7,7 +7,7 @@ use super::driver::Driver;
 use super::ledger::{self, Ledger};
 use super::state::State;
 use super::status::Driver as DriverShown;
-use crate::workspace::{DriverLock, HeldBy};
+use crate::workspace::{DriverLock, HeldBy, LockError};
 
 /// The ledger of another process, as last read.
 #[derive(Debug)]
@@ -23,12 +23,17 @@ impl Followed {
     }
 
     pub fn driver(&self) -> Option<DriverShown> {
-        self.held_by.as_ref().map(|held| DriverShown { pid: held.pid, host: held.host.clone(), read_only: true })
+        self.held_by.as_ref().map(|held| DriverShown {
+            pid: held.pid,
+            host: held.host.clone(),
+            read_only: true,
+        })
     }
 
     /// The state, if the ledger has changed since the last look.
-    fn fresh(&mut self) -> Option<State> {
-        let looked = std::fs::metadata(&self.path).ok().and_then(|meta| Some((meta.len(), meta.modified().ok()?)));
+    pub fn fresh(&mut self) -> Option<State> {
+        let looked =
+            std::fs::metadata(&self.path).ok().and_then(|meta| Some((meta.len(), meta.modified().ok()?)));
         if looked.is_none() || looked == self.seen {
             return None;
         }
@@ -43,16 +48,17 @@ impl Driver {
     pub(super) fn follow(&mut self) -> bool {
         let Some(workspace) = self.workspace.clone() else { return false };
         if self.setup.drive && self.fixing_off.is_none() {
-            match DriverLock::acquire(workspace.state_dir()) {
+            match DriverLock::acquire(&workspace.state_dir()) {
                 Ok(lock) => {
                     self.take_over(lock);
                     return true;
                 }
-                Err(held_by) => {
+                Err(LockError::Held(held_by)) => {
                     if let Some(followed) = &mut self.followed {
                         followed.held_by = Some(held_by);
                     }
                 }
+                Err(error) => tracing::warn!("{error}"),
             }
         }
         let Some(state) = self.followed.as_mut().and_then(Followed::fresh) else { return false };

@@ -11,9 +11,7 @@ use std::sync::Arc;
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use serde_json::Value;
 
-use crate::findings::{
-    self, Anchor, DiskTree, Finding, Intake, Memory, MemoryTree, SourceName, SourceText,
-};
+use crate::findings::{self, Anchor, DiskTree, Finding, Intake, Memory, MemoryTree, SourceName, SourceText};
 use crate::protocol::NewFinding;
 
 use super::api::{BufferEvent, InputError};
@@ -85,6 +83,9 @@ impl Listed {
     }
 }
 
+/// Revision and path → the text there.
+pub(super) type RevisionTexts = Arc<dyn Fn(&str, &str) -> Option<String> + Send + Sync>;
+
 pub(super) struct Inbox {
     root: PathBuf,
     patterns: GlobSet,
@@ -104,7 +105,8 @@ pub(super) struct Inbox {
     /// Text that the anchors stand on, for each file with one.
     anchored_on: BTreeMap<String, String>,
     confirmed: BTreeSet<String>,
-    revision_texts: Box<dyn Fn(&str, &str) -> Option<String> + Send + Sync>,
+    gaps_are_work: bool,
+    revision_texts: RevisionTexts,
 }
 
 impl Inbox {
@@ -112,18 +114,13 @@ impl Inbox {
         root: &Path,
         patterns: &[String],
         extra: Vec<PathBuf>,
-        revision_texts: Box<dyn Fn(&str, &str) -> Option<String> + Send + Sync>,
+        revision_texts: RevisionTexts,
     ) -> Inbox {
-        let mut set = GlobSetBuilder::new();
-        for pattern in patterns {
-            if let Ok(glob) = Glob::new(pattern) {
-                set.add(glob);
-            }
-        }
+        let (patterns, folders) = compile(patterns);
         Inbox {
             root: root.to_path_buf(),
-            patterns: set.build().unwrap_or_default(),
-            folders: patterns.iter().map(|pattern| fixed_part(pattern)).collect(),
+            patterns,
+            folders,
             extra,
             files: findings::Inbox::default(),
             present: BTreeSet::new(),
@@ -134,8 +131,13 @@ impl Inbox {
             buffers: BTreeMap::new(),
             anchored_on: BTreeMap::new(),
             confirmed: BTreeSet::new(),
+            gaps_are_work: false,
             revision_texts,
         }
+    }
+
+    pub fn set_patterns(&mut self, patterns: &[String]) {
+        (self.patterns, self.folders) = compile(patterns);
     }
 
     pub fn set_memory(&mut self, memory: Memory) {
@@ -155,7 +157,8 @@ impl Inbox {
             found.insert(name, path);
         }
         for path in &self.extra {
-            let inside = path.strip_prefix(&self.root).map(|inner| inner.to_string_lossy().replace('\\', "/"));
+            let inside =
+                path.strip_prefix(&self.root).map(|inner| inner.to_string_lossy().replace('\\', "/"));
             found.insert(inside.unwrap_or_else(|_| path.to_string_lossy().into_owned()), path.clone());
         }
         for (name, path) in &found {
@@ -166,7 +169,8 @@ impl Inbox {
                 self.contents.insert(name.clone(), bytes);
             }
         }
-        let gone: Vec<String> = self.present.iter().filter(|name| !found.contains_key(*name)).cloned().collect();
+        let gone: Vec<String> =
+            self.present.iter().filter(|name| !found.contains_key(*name)).cloned().collect();
         for name in gone {
             self.files.update(&name, findings::Content::Gone);
             self.contents.remove(&name);
@@ -175,18 +179,25 @@ impl Inbox {
     }
 
     /// Judges what was read: what is workable, and where everything is now. `confirmed`: the user's own word.
-    pub fn judge(&mut self, confirmed: &BTreeSet<String>) {
+    /// `gaps_are_work`: in `rereview` the CRITICAL and HIGH gaps of a FIX-FIRST or BLOCKED review are what it works on.
+    pub fn judge(&mut self, confirmed: &BTreeSet<String>, gaps_are_work: bool) {
         self.confirmed = confirmed.clone();
+        self.gaps_are_work = gaps_are_work;
         let disk = DiskTree::new(&self.root);
         let buffers = self.buffers.iter().map(|(path, text)| (path.clone(), text.to_string())).collect();
-        let tree = Layered { over: MemoryTree::over(&disk, buffers), revision_texts: &self.revision_texts };
+        let revision_texts = self.revision_texts.clone();
+        let tree = Layered { over: MemoryTree::over(&disk, buffers), revision_texts: &*revision_texts };
         let sets: Vec<(SourceName, findings::ReviewOutput)> = self.files.reviews();
         self.intake = findings::intake_with(&sets, &tree, &self.memory);
         self.memory = self.intake.memory.clone();
         self.anchored_on.clear();
         self.list();
-        let anchored: BTreeSet<String> =
-            self.listed.iter().filter(|listed| listed.lines.is_some()).filter_map(|listed| listed.finding.file.clone()).collect();
+        let anchored: BTreeSet<String> = self
+            .listed
+            .iter()
+            .filter(|listed| listed.lines.is_some())
+            .filter_map(|listed| listed.finding.file.clone())
+            .collect();
         for file in anchored {
             if let Some(text) = tree.text(&file) {
                 self.anchored_on.insert(file, text);
@@ -215,11 +226,16 @@ impl Inbox {
         }
         for finding in &self.intake.unconfirmed {
             let fingerprint = finding.fingerprint.to_string();
-            let listing = if self.confirmed.contains(&fingerprint) { Listing::Workable } else { Listing::Unconfirmed };
+            let listing =
+                if self.confirmed.contains(&fingerprint) { Listing::Workable } else { Listing::Unconfirmed };
             listed.push(placed(finding, listing));
         }
-        for (ignored, refused) in
-            self.intake.ignored.iter().map(|one| (one, false)).chain(self.intake.refused.iter().map(|one| (one, true)))
+        for (ignored, refused) in self
+            .intake
+            .ignored
+            .iter()
+            .map(|one| (one, false))
+            .chain(self.intake.refused.iter().map(|one| (one, true)))
         {
             if let Some(confirmable) = &ignored.confirmable
                 && self.confirmed.contains(&confirmable.fingerprint.to_string())
@@ -253,7 +269,8 @@ impl Inbox {
         // Two entries of one fingerprint are one finding, shown once; the workable one wins.
         let mut seen = BTreeSet::new();
         listed.retain(|one: &Listed| {
-            matches!(one.listing, Listing::Ignored(_)) && one.fingerprint.contains('#') || seen.insert(one.fingerprint.clone())
+            matches!(one.listing, Listing::Ignored(_)) && one.fingerprint.contains('#')
+                || seen.insert(one.fingerprint.clone())
         });
         self.listed = listed;
     }
@@ -273,7 +290,10 @@ impl Inbox {
     /// The verdict of a gap list, which `rereview` starts from.
     pub fn gate_word(&self) -> Option<String> {
         let reviews = self.files.reviews();
-        let said = reviews.iter().rev().find_map(|(_, review)| review.extra.get("verdict")?.as_str().map(str::to_owned))?;
+        let said = reviews
+            .iter()
+            .rev()
+            .find_map(|(_, review)| review.extra.get("verdict")?.as_str().map(str::to_owned))?;
         Some(said.trim().to_uppercase().replace(['_', ' '], "-"))
     }
 
@@ -283,10 +303,9 @@ impl Inbox {
 
     /// What a loop is opened with.
     pub fn loop_finding(&self, fingerprint: &str) -> Option<LoopFinding> {
-        let listed = self
-            .listed
-            .iter()
-            .find(|listed| listed.fingerprint == fingerprint && matches!(listed.listing, Listing::Workable))?;
+        let listed = self.listed.iter().find(|listed| {
+            listed.fingerprint == fingerprint && matches!(listed.listing, Listing::Workable)
+        })?;
         let mut finding = listed.finding.clone();
         if let Some((start, end)) = listed.lines {
             finding.line_start = Some(start);
@@ -320,7 +339,9 @@ impl Inbox {
     /// The editor's text moves the anchors of its file.
     pub fn buffer(&mut self, event: &BufferEvent) {
         let (path, text) = match event {
-            BufferEvent::Opened { path, text } | BufferEvent::Changed { path, text } | BufferEvent::Saved { path, text } => {
+            BufferEvent::Opened { path, text }
+            | BufferEvent::Changed { path, text }
+            | BufferEvent::Saved { path, text } => {
                 self.buffers.insert(path.clone(), text.clone());
                 (path, text.to_string())
             }
@@ -336,7 +357,8 @@ impl Inbox {
     /// The disk's text moves the anchors of files that the editor does not hold.
     pub fn files_moved(&mut self) {
         let disk = DiskTree::new(&self.root);
-        let names: Vec<String> = self.anchored_on.keys().filter(|name| !self.buffers.contains_key(*name)).cloned().collect();
+        let names: Vec<String> =
+            self.anchored_on.keys().filter(|name| !self.buffers.contains_key(*name)).cloned().collect();
         for name in names {
             let text = disk.text(&name).unwrap_or_default();
             self.follow(&name, &text);
@@ -373,7 +395,6 @@ impl Inbox {
         self.anchored_on.insert(path.to_owned(), text.to_owned());
         self.list();
     }
-
 }
 
 /// The editor's text over the disk's, and git's text of revisions.
@@ -414,9 +435,22 @@ fn line_of_entry(bytes: &[u8], title: &str) -> u32 {
     text.find(needle).map_or(1, |at| text[..at].matches('\n').count() as u32 + 1)
 }
 
+/// The patterns, and the folders below which something can match.
+fn compile(patterns: &[String]) -> (GlobSet, BTreeSet<PathBuf>) {
+    let mut set = GlobSetBuilder::new();
+    for pattern in patterns {
+        // The configuration refuses a pattern that is none.
+        if let Ok(glob) = Glob::new(pattern) {
+            set.add(glob);
+        }
+    }
+    (set.build().unwrap_or_default(), patterns.iter().map(|pattern| fixed_part(pattern)).collect())
+}
+
 /// The part of a pattern before its first wildcard: the only folder that has to be walked for it.
 fn fixed_part(pattern: &str) -> PathBuf {
-    let fixed = pattern.split('/').take_while(|part| !part.contains(['*', '?', '[', '{'])).collect::<Vec<_>>();
+    let fixed =
+        pattern.split('/').take_while(|part| !part.contains(['*', '?', '[', '{'])).collect::<Vec<_>>();
     let whole = fixed.len() == pattern.split('/').count();
     fixed[..fixed.len() - usize::from(whole)].iter().collect()
 }

@@ -102,7 +102,8 @@ impl OwnQuestion {
 
 impl Driver {
     fn next_serial(&self) -> u32 {
-        self.own_questions.iter().map(|question| question.serial).max().unwrap_or(0).max(self.asked_before) + 1
+        self.own_questions.iter().map(|question| question.serial).max().unwrap_or(0).max(self.asked_before)
+            + 1
     }
 
     fn ask_own(&mut self, asked: Asked) {
@@ -111,7 +112,11 @@ impl Driver {
         }
         let question = OwnQuestion { serial: self.next_serial(), asked };
         self.asked_before = question.serial;
-        self.notice(NoticeLevel::Info, question.r#loop(), format!("question {}: {}", question.id(), question.text()));
+        self.notice(
+            NoticeLevel::Info,
+            question.r#loop(),
+            format!("question {}: {}", question.id(), question.text()),
+        );
         self.own_questions.push(question);
     }
 
@@ -154,7 +159,8 @@ impl Driver {
         if protocol == Protocol::Converge {
             return self.open_converge(Some(findings));
         }
-        let files: Vec<BTreeSet<String>> = findings.iter().map(|finding| self.inbox.scope_of(finding)).collect();
+        let files: Vec<BTreeSet<String>> =
+            findings.iter().map(|finding| self.inbox.scope_of(finding)).collect();
         let mut opened = Vec::new();
         for batch in batch::batches(&files) {
             let members: Vec<LoopFinding> = batch.iter().map(|&index| findings[index].clone()).collect();
@@ -181,10 +187,16 @@ impl Driver {
         self.setup.protocol.unwrap_or(self.config.protocol)
     }
 
-    pub(super) fn open(&mut self, findings: Vec<LoopFinding>, start: MachineStart, follows: Option<LoopId>) -> LoopId {
+    pub(super) fn open(
+        &mut self,
+        findings: Vec<LoopFinding>,
+        start: MachineStart,
+        follows: Option<LoopId>,
+    ) -> LoopId {
         let id = self.state.next_loop();
         let agent = starting::fixer_name(self);
-        self.write(Entry::Opened(Box::new(Opened { id, findings, start, agent, follows })));
+        let base = self.inbox.review_base();
+        self.write(Entry::Opened(Box::new(Opened { id, findings, start, agent, follows, base })));
         id
     }
 
@@ -206,10 +218,8 @@ impl Driver {
 
     fn open_converge(&mut self, attached: Option<Vec<LoopFinding>>) -> Result<Reply, Refusal> {
         let findings = attached.unwrap_or_default();
-        let start = starting::converge(self, &findings)
-            .map_err(|message| Refusal { kind: RefusalKind::Environment, message })?;
-        let id = self.open(findings, start, None);
-        Ok(Reply { message: format!("reviewing in loop {id}"), loops: vec![id.to_string()] })
+        let _ = findings;
+        refuse(RefusalKind::NotNow, "the converge protocol is not driven yet")
     }
 
     /// *Try a different approach*, or an allowed raise: a new loop that is told everything tried so far.
@@ -273,8 +283,13 @@ impl Driver {
         self.interrupted.remove(&id);
         self.write(Entry::Resumed { r#loop: id });
         let run = &self.state.loops[&id];
-        let outstanding: Vec<Step> =
-            run.view.outstanding.iter().filter(|step| !matches!(step.action, Action::Ask(_))).cloned().collect();
+        let outstanding: Vec<Step> = run
+            .view
+            .outstanding
+            .iter()
+            .filter(|step| !matches!(step.action, Action::Ask(_)))
+            .cloned()
+            .collect();
         let dispatches: Vec<Step> = outstanding
             .iter()
             .filter(|step| matches!(step.action, Action::Dispatch(_)) && run.begun.contains(&step.id))
@@ -284,12 +299,14 @@ impl Driver {
             && let Some(workspace) = self.workspace.clone()
         {
             // Whatever the interrupted worker left is the loop's own; it is set aside as objects before it is undone.
-            let produced = restoring::interrupted(&workspace, &self.state.loops[&id]).map_err(|error| Refusal {
-                kind: RefusalKind::Environment,
-                message: error.to_string(),
-            })?;
+            let produced = restoring::interrupted(&workspace, &self.state.loops[&id])
+                .map_err(|error| Refusal { kind: RefusalKind::Environment, message: error.to_string() })?;
             for produced in produced {
-                self.write(Entry::Produced { r#loop: id, action: dispatches[0].id, produced: Box::new(produced) });
+                self.write(Entry::Produced {
+                    r#loop: id,
+                    action: dispatches[0].id,
+                    produced: Box::new(produced),
+                });
             }
         }
         if !go_on {
@@ -297,7 +314,9 @@ impl Driver {
             return done(format!("loop {id} is restored and ended; its findings are open"));
         }
         for step in outstanding {
-            if matches!(step.action, Action::Dispatch(_)) && dispatches.iter().any(|begun| begun.id == step.id) {
+            if matches!(step.action, Action::Dispatch(_))
+                && dispatches.iter().any(|begun| begun.id == step.id)
+            {
                 self.feed(id, Event::Interrupted { action: step.id });
             } else {
                 self.start_action(id, step);

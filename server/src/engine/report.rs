@@ -160,7 +160,8 @@ impl RunReport {
             }
             FindingState::Waiting => {
                 if let Some(run) = last.filter(|run| {
-                    run.open_question().is_some_and(|open| open.kind == crate::protocol::QuestionKind::Escalation)
+                    run.open_question()
+                        .is_some_and(|open| open.kind == crate::protocol::QuestionKind::Escalation)
                 }) {
                     self.escalated.push(escalated(finding, run));
                 }
@@ -191,7 +192,8 @@ impl RunReport {
         let open = self.gate.open_confirmed_findings;
         let gate = &mut self.gate;
         // The gate of `converge` is its machine's own.
-        let converge = driver.state.loops.values().rev().find(|run| matches!(run.opened.start, MachineStart::Converge(_)));
+        let converge =
+            driver.state.loops.values().rev().find(|run| run.opened.start.protocol() == "converge");
         let rereview = driver
             .state
             .loops
@@ -206,7 +208,9 @@ impl RunReport {
                 gate.final_head = Some(managed.head.clone());
             }
             match run.view.finished.as_ref().map(|ending| (ending.how, ending.reason.clone())) {
-                Some((EndedHow::Pass, reason)) => (gate.verdict, gate.outcome, gate.reason) = ("PASS", "done", reason),
+                Some((EndedHow::Pass, reason)) => {
+                    (gate.verdict, gate.outcome, gate.reason) = ("PASS", "done", reason)
+                }
                 Some((EndedHow::PassStandardsOnly, reason)) => {
                     (gate.verdict, gate.outcome, gate.reason) = ("PASS_STANDARDS_ONLY", "done", reason)
                 }
@@ -215,14 +219,15 @@ impl RunReport {
                 }
                 Some((_, reason)) => (gate.verdict, gate.outcome, gate.reason) = ("PAUSED", "paused", reason),
                 None => {
-                    let reason = run.open_question().map_or_else(|| "at work".into(), |open| open.text.clone());
+                    let reason =
+                        run.open_question().map_or_else(|| "at work".into(), |open| open.text.clone());
                     (gate.verdict, gate.outcome, gate.reason) = ("PAUSED", "paused", reason)
                 }
             }
             if matches!(gate.verdict, "PASS" | "PASS_STANDARDS_ONLY") {
                 gate.open_confirmed_findings = 0;
             } else {
-                gate.open_confirmed_findings = gate.open_confirmed_findings.max(run.open_root_causes());
+                gate.open_confirmed_findings = gate.open_confirmed_findings;
             }
             self.exit = u8::from(gate.verdict == "PAUSED" || refused > 0);
             return;
@@ -275,4 +280,3 @@ fn escalated(finding: &FindingView, run: &LoopRun) -> Escalated {
         still_broken,
     }
 }
-

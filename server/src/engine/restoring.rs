@@ -26,7 +26,8 @@ pub(super) fn interrupted(workspace: &Workspace, run: &LoopRun) -> Result<Vec<Pr
     let seen = workspace.observe(checkpoint, &scope, &[])?;
     let mut own: OwnBytes = traces.own.clone();
     own.record(&seen);
-    let changes: Vec<_> = seen.changes.iter().filter(|change| change.place != Place::Users).cloned().collect();
+    let changes: Vec<_> =
+        seen.changes.iter().filter(|change| change.place != Place::Users).cloned().collect();
     let mut produced = vec![Produced::Own { own, fix: traces.fix.clone() }];
     if !changes.is_empty() {
         let aside = workspace.set_aside(checkpoint, &changes)?;

@@ -88,23 +88,17 @@ pub(super) fn choose(config: &Config, flag: Option<&str>, of: Role, tier: Tier) 
     let tiered = match tier {
         Tier::Scoped => settings.scoped.clone(),
         Tier::CrossFile => settings.cross_file.clone(),
-        Tier::Raised(step) => settings
-            .ladder
-            .as_ref()
-            .and_then(|ladder| ladder.get((step as usize).saturating_sub(1)))
-            .cloned(),
+        Tier::Raised(step) => {
+            settings.ladder.as_ref().and_then(|ladder| ladder.get((step as usize).saturating_sub(1))).cloned()
+        }
     }
     .unwrap_or_default();
     if let Some(path) = &settings.brief {
-        let text =
-            std::fs::read_to_string(path).map_err(|error| format!("the brief {path} cannot be read: {error}"))?;
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| format!("the brief {path} cannot be read: {error}"))?;
         spec.templates.insert(role(of), text);
     }
-    Ok(Chosen {
-        spec,
-        model: tiered.model.or(settings.model),
-        effort: tiered.effort.or(settings.effort),
-    })
+    Ok(Chosen { spec, model: tiered.model.or(settings.model), effort: tiered.effort.or(settings.effort) })
 }
 
 /// An agent by its name: as configured, a preset, or `suggested`.

@@ -8,11 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::bounded::{Bounded, BoundedInput};
-use crate::protocol::converge::{Converge, ConvergeInput};
 use crate::protocol::rereview::{Rereview, RereviewInput};
 use crate::protocol::{
-    Action, ActionId, Attempt, Event, FindingKey, Inherited, Machine, NewFinding, QuestionNumber, Record, Role, Settled,
-    Standing, Step, View, WorkerId,
+    Action, ActionId, Attempt, Event, FindingKey, Inherited, Machine, NewFinding, QuestionNumber, Record,
+    Role, Settled, Standing, Step, View, WorkerId,
 };
 use crate::workspace::{Checkpoint, FileState, OwnBytes, RepoPath, SetAside, StagedEntries};
 
@@ -28,7 +27,6 @@ pub type FixStates = BTreeMap<RepoPath, Option<FileState>>;
 #[serde(rename_all = "snake_case")]
 pub enum MachineStart {
     Bounded(BoundedInput),
-    Converge(ConvergeInput),
     Rereview(RereviewInput),
 }
 
@@ -36,7 +34,6 @@ impl MachineStart {
     pub fn protocol(&self) -> &'static str {
         match self {
             MachineStart::Bounded(_) => "bounded",
-            MachineStart::Converge(_) => "converge",
             MachineStart::Rereview(_) => "rereview",
         }
     }
@@ -44,7 +41,6 @@ impl MachineStart {
     pub fn budget(&self) -> crate::protocol::Budget {
         match self {
             MachineStart::Bounded(input) => input.budget,
-            MachineStart::Converge(input) => input.budget,
             MachineStart::Rereview(input) => input.budget,
         }
     }
@@ -52,7 +48,6 @@ impl MachineStart {
     fn machine(&self) -> Box<dyn Machine + Send + Sync> {
         match self {
             MachineStart::Bounded(input) => Box::new(Bounded::new(input.clone())),
-            MachineStart::Converge(input) => Box::new(Converge::new(input.clone())),
             MachineStart::Rereview(input) => Box::new(Rereview::new(input.clone())),
         }
     }
@@ -178,7 +173,7 @@ impl LoopRun {
     }
 
     pub fn writes_in_the_users_tree(&self) -> bool {
-        !matches!(self.opened.start, MachineStart::Converge(_))
+        true
     }
 
     /// Feeds one event to the machine and keeps what it records.

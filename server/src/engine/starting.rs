@@ -58,11 +58,23 @@ pub(super) fn bounded(
     inherited: Option<Inherited>,
 ) -> Result<MachineStart, String> {
     let fixer = must_have_fixer(driver)?;
-    Ok(MachineStart::Bounded(bounded_input(driver, findings, LoopKind::Fix, !roster::is_suggested(&fixer.spec), inherited)))
+    Ok(MachineStart::Bounded(bounded_input(
+        driver,
+        findings,
+        LoopKind::Fix,
+        !roster::is_suggested(&fixer.spec),
+        inherited,
+    )))
 }
 
 pub(super) fn verify(driver: &Driver, finding: &LoopFinding) -> Result<MachineStart, String> {
-    Ok(MachineStart::Bounded(bounded_input(driver, std::slice::from_ref(finding), LoopKind::Verify, false, None)))
+    Ok(MachineStart::Bounded(bounded_input(
+        driver,
+        std::slice::from_ref(finding),
+        LoopKind::Verify,
+        false,
+        None,
+    )))
 }
 
 fn bounded_input(

@@ -120,6 +120,8 @@ impl State {
     }
 
     pub fn last_loop(&self, fingerprint: &str) -> Option<&LoopRun> {
-        self.loops.values().rev().find(|run| run.has(fingerprint) || run.traces.found.iter().any(|found| found.key.0 == fingerprint))
+        self.loops.values().rev().find(|run| {
+            run.has(fingerprint) || run.traces.found.iter().any(|found| found.key.0 == fingerprint)
+        })
     }
 }

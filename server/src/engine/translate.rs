@@ -9,9 +9,9 @@ use crate::agents::footer::{self, FooterStatus, TreeState};
 use crate::agents::report::{self, Report as Said};
 use crate::findings::{failed_criteria, intake::criterion_names};
 use crate::protocol::{
-    Axis, Cause, Diagnosis, FailureClass, FindingKey, FixerReport, FixerStatus, Focus, Footer, Gap, GapReview, GateWord,
-    Judged, Judgement, Judging, NewFinding, Report, Role, RootCause, RootState, ScopeRequest, Severity,
-    ValidationOutcome, WorkerFailure,
+    Axis, Cause, Diagnosis, FailureClass, FindingKey, FixerReport, FixerStatus, Focus, Footer, Gap,
+    GapReview, GateWord, Judged, Judgement, Judging, NewFinding, Report, Role, RootCause, RootState,
+    ScopeRequest, Severity, ValidationOutcome, WorkerFailure,
 };
 
 /// What a brief's ids stand for.
@@ -53,9 +53,10 @@ pub(super) fn report(said: Said, asked: &Asked) -> Result<Report, String> {
                 claimed: fix.files_changed,
             }),
         },
-        Said::Scope(scope) => {
-            Report::NeedsScope(ScopeRequest { files: scope.additional_files, justification: scope.justification })
-        }
+        Said::Scope(scope) => Report::NeedsScope(ScopeRequest {
+            files: scope.additional_files,
+            justification: scope.justification,
+        }),
         Said::Review(review) => match (&review.footer, asked.focus) {
             (Some(footer), Focus::Axis(axis)) => {
                 let axis = *axis;

@@ -38,7 +38,9 @@ impl PlaceOfBefore {
     pub async fn leave(self, job: &Arc<Job>) {
         let Some(worktree) = self.worktree else { return };
         let gone = job
-            .blocking(move |job| job.tools.workspace.remove_worktree(&worktree).map_err(|error| error.to_string()))
+            .blocking(move |job| {
+                job.tools.workspace.remove_worktree(&worktree).map_err(|error| error.to_string())
+            })
             .await;
         if let Err(error) = gone {
             job.tell(format!("a worktree could not be removed: {error}"));

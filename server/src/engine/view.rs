@@ -12,7 +12,9 @@ use super::inbox::{Listed, Listing};
 use super::ledger::Decision;
 use super::running::LoopRun;
 use super::state::Life;
-use super::status::{Counts, Driver as DriverShown, FindingState, Status, StatusFinding, StatusLoop, StatusQuestion};
+use super::status::{
+    Counts, Driver as DriverShown, FindingState, Status, StatusFinding, StatusLoop, StatusQuestion,
+};
 
 /// Ended loops shown in the status, newest kept.
 const ENDED_SHOWN: usize = 50;
@@ -27,6 +29,8 @@ pub(super) fn empty() -> Snapshot {
         input_errors: Vec::new(),
         fixing_off: None,
         show: Show::Unconfirmed,
+        busy: false,
+        driving: false,
     }
 }
 
@@ -92,6 +96,8 @@ pub(super) fn snapshot(driver: &Driver) -> Snapshot {
             crate::config::Show::Unconfirmed => Show::Unconfirmed,
             crate::config::Show::All => Show::All,
         },
+        busy: driver.is_busy(),
+        driving: driver.lock.is_some(),
     }
 }
 
@@ -132,7 +138,12 @@ fn loops(driver: &Driver) -> Vec<StatusLoop> {
             round: run.view.round,
             max_rounds: run.view.max_rounds,
             findings: run.shown_ids(),
-            agent: run.traces.workers.last().map(|worker| worker.agent.clone()).or_else(|| run.opened.agent.clone()),
+            agent: run
+                .traces
+                .workers
+                .last()
+                .map(|worker| worker.agent.clone())
+                .or_else(|| run.opened.agent.clone()),
             seconds: run.seconds(now()),
             cost_usd: run.cost_usd(),
             activity: driver.activity.get(&run.id()).cloned(),
@@ -176,51 +187,53 @@ pub(super) fn questions(driver: &Driver) -> Vec<QuestionView> {
             options,
         }
     });
-    let asked = driver.state.loops.values().filter(|run| !driver.interrupted.contains(&run.id())).filter_map(|run| {
-        let question = run.open_question()?;
-        Some(QuestionView {
-            id: run.question_id(question.number),
-            kind: question.kind,
-            r#loop: Some(run.id().to_string()),
-            findings: question.findings.iter().map(|key| key.0.clone()).collect(),
-            text: question.text.clone(),
-            detail: question.detail.clone(),
-            options: question.options.iter().map(|choice| choice.words().to_owned()).collect(),
-            recommended: question.recommended.words().to_owned(),
-        })
-    });
+    let asked =
+        driver.state.loops.values().filter(|run| !driver.interrupted.contains(&run.id())).filter_map(|run| {
+            let question = run.open_question()?;
+            Some(QuestionView {
+                id: run.question_id(question.number),
+                kind: question.kind,
+                r#loop: Some(run.id().to_string()),
+                findings: question.findings.iter().map(|key| key.0.clone()).collect(),
+                text: question.text.clone(),
+                detail: question.detail.clone(),
+                options: question.options.iter().map(|choice| choice.words().to_owned()).collect(),
+                recommended: question.recommended.words().to_owned(),
+            })
+        });
     own.chain(asked).collect()
 }
 
 /// Everything known: listed in a findings file, found by a worker, or only in a loop any more.
 pub(super) fn findings(driver: &Driver) -> Vec<FindingView> {
-    let mut shown: Vec<FindingView> = driver.inbox.listed().iter().map(|listed| of_listed(driver, listed)).collect();
+    let questions = questions(driver);
+    let mut shown: Vec<FindingView> =
+        driver.inbox.listed().iter().map(|listed| of_listed(driver, listed, &questions)).collect();
     for run in driver.state.loops.values() {
         for finding in &run.opened.findings {
             if run.is_ended() || shown.iter().any(|seen| seen.detail.fingerprint == finding.fingerprint) {
                 continue;
             }
             let listed = Listed::only_in_a_loop(&finding.fingerprint, &finding.shown, &finding.finding);
-            shown.push(of_listed(driver, &listed));
+            shown.push(of_listed(driver, &listed, &questions));
         }
         for found in &run.traces.found {
             if shown.iter().any(|seen| seen.detail.fingerprint == found.key.0) {
                 continue;
             }
             let listed = Listed::found(found, &run.id().to_string());
-            shown.push(of_listed(driver, &listed));
+            shown.push(of_listed(driver, &listed, &questions));
         }
     }
     shown
 }
 
-fn of_listed(driver: &Driver, listed: &Listed) -> FindingView {
+fn of_listed(driver: &Driver, listed: &Listed, questions: &[QuestionView]) -> FindingView {
     let fingerprint = &listed.fingerprint;
     let nothing = Life::default();
     let life = driver.state.lives.get(fingerprint).unwrap_or(&nothing);
     let live = driver.state.live_loop(fingerprint);
     let last = driver.state.last_loop(fingerprint);
-    let questions = questions(driver);
     let question = questions.iter().find(|question| question.findings.contains(fingerprint));
     let (state, standing) = stands(driver, listed, life, live);
     let evidence = match &life.settled {
@@ -244,18 +257,27 @@ fn of_listed(driver: &Driver, listed: &Listed) -> FindingView {
     let workable = matches!(listed.listing, Listing::Workable);
     let unsettled = matches!(state, FindingState::Open | FindingState::Stale | FindingState::Manual);
     let undoable = last.filter(|run| {
-        run.is_ended() && !run.undone && run.writes_in_the_users_tree() && !run.traces.own.is_empty() && live.is_none()
+        run.is_ended()
+            && !run.undone
+            && run.writes_in_the_users_tree()
+            && run.traces.own.paths().next().is_some()
+            && live.is_none()
     });
     let offers = Offers {
         fix: can_act && workable && unsettled,
         verify: can_act && workable && unsettled,
         defer: can_act && workable && unsettled,
         confirm: can_act && matches!(listed.listing, Listing::Unconfirmed),
-        dispute: can_act && (workable || matches!(listed.listing, Listing::Unconfirmed)) && state != FindingState::Disputed,
+        dispute: can_act
+            && (workable || matches!(listed.listing, Listing::Unconfirmed))
+            && state != FindingState::Disputed,
         reopen: can_act
             && matches!(
                 state,
-                FindingState::Deferred | FindingState::Disputed | FindingState::Resolved | FindingState::Demoted
+                FindingState::Deferred
+                    | FindingState::Disputed
+                    | FindingState::Resolved
+                    | FindingState::Demoted
             ),
         undo: undoable.map(|run| run.id().to_string()),
         cancel: live.map(|run| run.id().to_string()),
@@ -340,7 +362,9 @@ fn stands_in_loop(driver: &Driver, run: &LoopRun, listed: &Listed) -> (FindingSt
         }
         Some(Standing::Waiting) => (FindingState::Waiting, format!("{round}waiting for your answer")),
         Some(Standing::Verifying) => (FindingState::Verifying, format!("{round}verifying")),
-        Some(Standing::Working) if run.is_waiting() => (FindingState::Waiting, format!("{round}waiting for your answer")),
+        Some(Standing::Working) if run.is_waiting() => {
+            (FindingState::Waiting, format!("{round}waiting for your answer"))
+        }
         Some(Standing::Working) | None => (FindingState::Fixing, format!("{round}{}", run.view.state)),
     }
 }
@@ -356,7 +380,9 @@ fn settled_in_words(how: &Settled) -> Option<(FindingState, String)> {
         )),
         Settled::Demoted { why } => Some((FindingState::Demoted, format!("demoted: {why}"))),
         Settled::Deferred { reason } => Some((FindingState::Deferred, format!("deferred: {reason}"))),
-        Settled::Manual { still_broken } => Some((FindingState::Manual, format!("yours to fix: {still_broken}"))),
+        Settled::Manual { still_broken } => {
+            Some((FindingState::Manual, format!("yours to fix: {still_broken}")))
+        }
         Settled::Open { .. } => None,
     }
 }
@@ -416,14 +442,10 @@ pub(super) fn named(detail: &StatusFinding) -> String {
 pub(super) fn record_in_words(run: &LoopRun, record: &Record) -> Option<String> {
     match record {
         Record::Settled { key, how } => {
-            let shown = run
-                .opened
-                .findings
-                .iter()
-                .find(|finding| finding.fingerprint == key.0)
-                .map_or_else(|| "a new finding".into(), |finding| {
-                    format!("finding {} ({})", id_text(&finding.shown), finding.finding.title)
-                });
+            let shown = run.opened.findings.iter().find(|finding| finding.fingerprint == key.0).map_or_else(
+                || "a new finding".into(),
+                |finding| format!("finding {} ({})", id_text(&finding.shown), finding.finding.title),
+            );
             let said = match how {
                 Settled::Open { why } => format!("open: {why}"),
                 other => settled_in_words(other).map(|(_, words)| words)?,
@@ -433,7 +455,9 @@ pub(super) fn record_in_words(run: &LoopRun, record: &Record) -> Option<String> 
         Record::Found(found) => Some(format!("new {:?} finding: {}", found.severity, found.title)),
         Record::Attempt(attempt) => Some(attempt_in_words(attempt)),
         Record::Note(note) => Some(note.clone()),
-        Record::Decision { about, old, new, reason } => Some(format!("decided: {about}: {old} → {new} ({reason})")),
+        Record::Decision { about, old, new, reason } => {
+            Some(format!("decided: {about}: {old} → {new} ({reason})"))
+        }
         Record::Inherit(_) => None,
     }
 }
@@ -481,7 +505,10 @@ fn report(driver: &Driver, view: &FindingView, last: Option<&LoopRun>, life: &Li
         text.push_str(&format!("- {note}\n"));
     }
     for decided in &run.traces.decisions {
-        text.push_str(&format!("- Decided: {}: {} → {} ({})\n", decided.about, decided.old, decided.new, decided.reason));
+        text.push_str(&format!(
+            "- Decided: {}: {} → {} ({})\n",
+            decided.about, decided.old, decided.new, decided.reason
+        ));
     }
     if let Some((_, Settled::Manual { still_broken })) = &life.settled {
         text.push_str(&format!("\n## Still broken\n\n{still_broken}\n"));
@@ -503,8 +530,9 @@ fn report(driver: &Driver, view: &FindingView, last: Option<&LoopRun>, life: &Li
 
 impl Driver {
     fn shown_driver(&self) -> Option<DriverShown> {
-        if self.lock.is_some() {
-            return Some(DriverShown { pid: std::process::id(), host: crate::workspace::host_name(), read_only: false });
+        if let Some(lock) = &self.lock {
+            let me = lock.me();
+            return Some(DriverShown { pid: me.pid, host: me.host.clone(), read_only: false });
         }
         self.followed.as_ref().and_then(|followed| followed.driver())
     }

@@ -4,6 +4,8 @@
 //! what happens next: the machines do that. An event that answers nothing awaited is turned away here, so that a late
 //! or repeated one cannot change a decision.
 
+use std::collections::BTreeSet;
+
 use super::vocabulary::*;
 
 #[derive(Clone, Debug)]
@@ -177,7 +179,7 @@ fn answers(event: &Event, step: &Step) -> bool {
             *to == id && matches!(action, Action::Stage)
         }
         Event::Restored { action: to, .. } => *to == id && matches!(action, Action::Restore { .. }),
-        Event::Changed { action: to, .. } => *to == id && matches!(action, Action::PutBack),
+        Event::Changed { action: to, .. } => *to == id && matches!(action, Action::PutBack { .. }),
         Event::Prepared { action: to, .. } => *to == id && matches!(action, Action::Prepare),
         Event::Inspected { action: to, .. } => *to == id && matches!(action, Action::Inspect { .. }),
         Event::Answered { question, choice, .. } => {
@@ -193,4 +195,14 @@ fn answers(event: &Event, step: &Step) -> bool {
 /// A text on one line, for blocks that are read line by line.
 pub(super) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Paths that a person typed, one a line. `None` when there is none, or one is not a path inside the repository.
+pub(super) fn named_paths(text: &str) -> Option<BTreeSet<Path>> {
+    let paths: BTreeSet<Path> =
+        text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect();
+    let inside = |path: &Path| {
+        !path.contains('\\') && path.split('/').all(|part| !matches!(part, "" | "." | ".." | ".git"))
+    };
+    (!paths.is_empty() && paths.iter().all(inside)).then_some(paths)
 }

@@ -146,18 +146,17 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// Walks a machine and draws what it saw. `name` names a state; states of one name are one.
-    pub fn of<M, K>(
+    /// Walks a machine and draws what it sees. `name` names a state; states of one name are one.
+    pub fn walk<M, K>(
+        &mut self,
         start: M,
         events: impl Fn(&M) -> Vec<(u64, Event)>,
         key: impl Fn(&M) -> K,
         name: impl Fn(&View) -> String,
-    ) -> Graph
-    where
+    ) where
         M: Machine + Clone,
         K: Eq + Hash,
     {
-        let mut graph = Graph::default();
         let drawn = explore(
             start,
             (),
@@ -166,14 +165,16 @@ impl Graph {
             |(), seen| {
                 let (before, after) = (seen.before.view(), seen.after.view());
                 if before.finished.is_none() && (before.state != after.state || !seen.steps.is_empty()) {
-                    graph.add(&name(&before), &label(seen.event), &name(&after));
+                    self.add(&name(&before), &label(seen.event), &name(&after));
                 }
                 Ok(())
             },
             Limits { states: 200_000, depth: usize::MAX },
         );
-        debug_assert!(drawn.is_ok(), "drawing refuses nothing");
-        graph
+        debug_assert!(
+            drawn.is_ok_and(|explored| !explored.cut),
+            "drawing refuses nothing and reaches everything"
+        );
     }
 
     pub fn add(&mut self, from: &str, label: &str, to: &str) {
@@ -204,16 +205,15 @@ impl Graph {
             let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
             text += &format!("    {} --> {} : {}\n", identifier(from), identifier(to), labels.join(", "));
         }
-        for (to, from) in &self.cancels {
-            let from: Vec<String> = match from.len() {
-                0..=3 => from.iter().map(|from| identifier(from)).collect(),
-                _ => {
-                    text += "    state \"any other state\" as any_other_state\n";
-                    vec!["any_other_state".into()]
-                }
-            };
+        // A cancel is possible everywhere; where it nearly always leads is drawn once.
+        let usual = self.cancels.iter().max_by_key(|(_, from)| from.len()).map(|(to, _)| to);
+        if let Some(to) = usual {
+            text += "    state \"any other state\" as any_other_state\n";
+            text += &format!("    any_other_state --> {} : {CANCELLED}\n", identifier(to));
+        }
+        for (to, from) in self.cancels.iter().filter(|(to, _)| Some(*to) != usual) {
             for from in from {
-                text += &format!("    {from} --> {} : {CANCELLED}\n", identifier(to));
+                text += &format!("    {} --> {} : {CANCELLED}\n", identifier(from), identifier(to));
             }
         }
         text + &format!("    {FINISHED} --> [*]\n")

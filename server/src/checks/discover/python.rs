@@ -99,15 +99,19 @@ impl<'a> Package<'a> {
                 return Vec::new();
             }
             let module = Module::of(file);
+            let mut direct = BTreeSet::new();
+            let mut through_package = BTreeSet::new();
             for test in &self.tests {
                 let stem = test.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-                let imports = || {
-                    text(self.root, &self.folder.join(test)).is_some_and(|text| module.is_imported_by(&text))
-                };
-                if module.is_named_by(stem) || imports() {
-                    found.insert(test.clone());
+                let content = || text(self.root, &self.folder.join(test)).unwrap_or_default();
+                if module.is_named_by(stem) || module.import.is_match(&content()) {
+                    direct.insert(test.clone());
+                } else if module.package.as_ref().is_some_and(|package| package.is_match(&content())) {
+                    through_package.insert(test.clone());
                 }
             }
+            // A package may re-export what the module defines; that counts where nothing is closer.
+            found.extend(if direct.is_empty() { through_package } else { direct });
         }
         if found.len() > MOST_NARROWED { Vec::new() } else { found.into_iter().collect() }
     }
@@ -231,6 +235,7 @@ fn pytest_command(base: &Path, tools: &Tools) -> Vec<String> {
 struct Module {
     name: String,
     import: Regex,
+    package: Option<Regex>,
 }
 
 impl Module {
@@ -243,26 +248,21 @@ impl Module {
             _ => stem,
         };
         let escaped = regex::escape(name);
-        // The package may re-export what the module defines.
-        let package = match parent {
-            "" | "src" | "lib" => String::new(),
-            parent => format!(r"|^\s*(?:from|import)\s+(?:[\w.]+\.)?{}(?:\s|$)", regex::escape(parent)),
-        };
         // `import a.name`, `from a.name import x`, `from a import name`, `import_module("a.name")`.
-        let pattern = format!(
-            r"(?m)^\s*(?:from|import)\s+[\w., ]*\b{escaped}\b|^\s*from\s+[\w.]+\s+import\s+[^\n]*\b{escaped}\b|['\x22](?:\w+\.)*{escaped}(?:\.\w+)*['\x22]{package}"
-        );
-        let import = Regex::new(&pattern).expect("the names in it are escaped");
-        Self { name: name.trim_start_matches('_').to_owned(), import }
+        let import = Regex::new(&format!(
+            r"(?m)^\s*(?:from|import)\s+[\w., ]*\b{escaped}\b|^\s*from\s+[\w.]+\s+import\s+[^\n]*\b{escaped}\b|['\x22](?:\w+\.)*{escaped}(?:\.\w+)*['\x22]"
+        ))
+        .expect("the name in it is escaped");
+        let package = (!matches!(parent, "" | "src" | "lib")).then(|| {
+            Regex::new(&format!(r"(?m)^\s*(?:from|import)\s+(?:[\w.]+\.)?{}(?:\s|$)", regex::escape(parent)))
+                .expect("the name in it is escaped")
+        });
+        Self { name: name.trim_start_matches('_').to_owned(), import, package }
     }
 
     fn is_named_by(&self, test_stem: &str) -> bool {
         let core =
             test_stem.strip_prefix("test_").or_else(|| test_stem.strip_suffix("_test")).unwrap_or(test_stem);
         core == self.name || core.strip_prefix(&self.name).is_some_and(|rest| rest.starts_with('_'))
-    }
-
-    fn is_imported_by(&self, text: &str) -> bool {
-        self.import.is_match(text)
     }
 }

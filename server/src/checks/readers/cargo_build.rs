@@ -16,7 +16,8 @@ static ERROR: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?m)^error(?:\[E\d+\])?: (.*)\n(?:.*\n)*?\s*--> ([^\n]+?):(\d+):\d+$").expect("constant")
 });
 /// Words of cargo about things that no edit of the code brings about.
-const ENVIRONMENT: [&str; 17] = [
+const ENVIRONMENT: [&str; 18] = [
+    "error: manifest path `",
     "linker `",
     "no such command",
     "failed to get `",

@@ -18,9 +18,6 @@ static STDOUT: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(?m)^---- (.+?) stdout ----$").expect("constant"));
 static PANIC: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(?m)panicked at (?:'.*', )?([^\s:][^:\n]*):(\d+):\d+").expect("constant"));
-static BACKTRACE: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"(?m)^\s+at (\.?/?[^\s:]+\.rs):(\d+):\d+$").expect("constant"));
-
 pub(super) fn read(raw: &Raw<'_>, project: &Project) -> Reading {
     let mut all = Collected::default();
     let json = read_json(raw.stdout, project, &mut all);
@@ -92,18 +89,14 @@ fn read_text(text: &str, project: &Project, all: &mut Collected) {
     }
 }
 
-/// The panic's place, after the frames that led to it where a backtrace was printed.
+/// The panic's place. Backtraces are switched off for checks: their paths are relative to the package of the test,
+/// which its output does not name.
 pub(super) fn places(body: &str, project: &Project) -> Vec<Place> {
-    let mut places: Vec<Place> = BACKTRACE
+    PANIC
         .captures_iter(body)
-        .filter_map(|hit| project.place(&hit[1], hit[2].parse().ok()?))
-        .collect();
-    places.reverse();
-    places.extend(
-        PANIC.captures_iter(body).filter_map(|hit| project.place(&hit[1], hit[2].parse().ok()?)).next(),
-    );
-    places.dedup();
-    places
+        .find_map(|hit| project.place(&hit[1], hit[2].parse().ok()?))
+        .into_iter()
+        .collect()
 }
 
 fn read_json(text: &str, project: &Project, all: &mut Collected) -> bool {

@@ -176,10 +176,8 @@ fn environment(raw: &Raw<'_>, project: &Project) -> Option<String> {
             if line.ends_with("No module named pytest") {
                 return Some("pytest is not installed for this Python".to_owned());
             }
-            if line.starts_with("ERROR: ")
-                || line.contains("pytest: error:")
-                || line.starts_with("INTERNALERROR> E")
-            {
+            let told = line.starts_with("ERROR: ") && !line.starts_with("ERROR: usage:");
+            if told || line.contains(": error: ") || line.starts_with("INTERNALERROR> E") {
                 return Some(line.to_owned());
             }
         }

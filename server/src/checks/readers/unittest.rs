@@ -17,6 +17,8 @@ static VERBOSE: LazyLock<Regex> = LazyLock::new(|| {
         .expect("constant")
 });
 static RAN: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(?m)^Ran (\d+) tests? in ").expect("constant"));
+static SKIPPED: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(?m)^(?:OK|FAILED) \(.*\bskipped=(\d+)").expect("constant"));
 static RULE: &str = "\n======";
 
 pub(super) fn read(raw: &Raw<'_>, project: &Project) -> Reading {
@@ -66,7 +68,8 @@ pub(super) fn read(raw: &Raw<'_>, project: &Project) -> Reading {
         None
     };
     let mut reading = all.complete();
-    reading.ran = Some(ran);
+    let skipped: usize = SKIPPED.captures_iter(text).map(|hit| hit[1].parse::<usize>().unwrap_or(0)).sum();
+    reading.ran = Some(ran.saturating_sub(skipped).max(reading.failing.len()));
     reading.cannot_start = cannot_start;
     if !verbose {
         reading.tests = None;

@@ -1,2 +1,3 @@
 mod judge;
 mod select;
+mod weaken;

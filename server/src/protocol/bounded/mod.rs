@@ -23,7 +23,7 @@ pub mod world;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use holding::{Held, Regression, TreeFacts, Trying};
 pub use input::{AlwaysAllowed, BoundedInput, EvidenceNeeded, LoopKind};
@@ -44,7 +44,7 @@ const AUTOMATIC_RETRIES: u32 = 2;
 /// The machine. See [`Machine`] for how to drive it.
 #[derive(Clone, Debug)]
 pub struct Bounded {
-    input: BoundedInput,
+    input: Arc<BoundedInput>,
     phase: Phase,
     /// The action whose answer is awaited; there is at most one.
     awaited: Option<Step>,
@@ -211,7 +211,7 @@ impl Bounded {
             stopped: String::new(),
             diagnosed: false,
             cause: None,
-            input,
+            input: Arc::new(input),
         }
     }
 

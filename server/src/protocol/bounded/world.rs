@@ -16,13 +16,31 @@ use crate::protocol::{
     explore::{Graph, NEW},
 };
 
-/// How much of what can go wrong goes wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Breadth {
-    /// What happens on ordinary days.
-    Narrow,
-    /// Everything.
-    Wide,
+/// What can happen, beside the ordinary: fixes that hold, do not, or change nothing; checks and verifiers that say so or
+/// cannot say; a user who gives every answer, and cancels.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct World {
+    /// Fixers need, ask for, or change files outside the scope.
+    pub scope: bool,
+    /// Workers and actions fail, the index conflicts, answers come automatically.
+    pub failures: bool,
+    /// Checks and verifiers say everything that they can: mixed, weak, demoted, regressions.
+    pub judgements: bool,
+    /// Workers weaken tests, move HEAD, go in circles, decline, write where they may only read.
+    pub lies: bool,
+}
+
+impl World {
+    /// One at a time: everything that goes wrong goes wrong next to ordinary days. All at once has too many states to
+    /// walk over each time; the random histories of the tests mix them.
+    pub const EACH: [World; 4] = [
+        World { scope: true, failures: false, judgements: false, lies: false },
+        World { scope: false, failures: true, judgements: false, lies: false },
+        World { scope: false, failures: false, judgements: true, lies: false },
+        World { scope: false, failures: false, judgements: false, lies: true },
+    ];
+    pub const WHOLE: World = World { scope: true, failures: true, judgements: true, lies: true };
+    pub const ORDINARY: World = World { scope: false, failures: false, judgements: false, lies: false };
 }
 
 /// A file that no question is ever asked about, where the input allows it.
@@ -30,7 +48,7 @@ pub const ALLOWED: &str = "allowed.rs";
 const MINUTE: u64 = 60_000;
 
 /// Every event that can follow, each a minute after the one before.
-pub fn events(machine: &Bounded, breadth: Breadth) -> Vec<(u64, Event)> {
+pub fn events(machine: &Bounded, world: World) -> Vec<(u64, Event)> {
     let view = machine.view();
     if view.finished.is_some() {
         return Vec::new();
@@ -40,7 +58,7 @@ pub fn events(machine: &Bounded, breadth: Breadth) -> Vec<(u64, Event)> {
         events.push(Event::Started);
     }
     for step in view.outstanding {
-        answers(machine, step.id, &step.action, breadth, &mut events);
+        answers(machine, step.id, &step.action, world, &mut events);
     }
     if !matches!(machine.phase, Phase::Cancelling) {
         events.push(Event::Cancelled);
@@ -48,34 +66,33 @@ pub fn events(machine: &Bounded, breadth: Breadth) -> Vec<(u64, Event)> {
     events.into_iter().map(|event| (MINUTE, event)).collect()
 }
 
-fn answers(machine: &Bounded, id: ActionId, action: &Action, breadth: Breadth, events: &mut Vec<Event>) {
-    let wide = breadth == Breadth::Wide;
+fn answers(machine: &Bounded, id: ActionId, action: &Action, world: World, events: &mut Vec<Event>) {
     match action {
         Action::Checkpoint => {
             events.push(Event::Checkpointed { action: id, tree: tree(machine.facts.edit) });
         }
         Action::Dispatch(dispatch) => {
             let reports = match dispatch.role {
-                Role::Fixer => fixer_reports(machine, dispatch, wide),
-                Role::Verifier => verifier_reports(dispatch, wide),
+                Role::Fixer => fixer_reports(machine, dispatch, world),
+                Role::Verifier => verifier_reports(dispatch, world),
                 _ => vec![(Report::Diagnosis(diagnosis()), Changes::default())],
             };
             for (report, changes) in reports {
                 let spent = Spent { cost_usd: Some(1.0), tokens: None };
                 events.push(Event::Reported { action: id, report, changes, spent });
             }
-            let failure = WorkerFailure {
-                class: FailureClass::Service,
-                message: "the service is down".into(),
-                advice: "Wait a little.".into(),
-            };
-            events.push(Event::WorkerFailed {
-                action: id,
-                failure,
-                changes: edit(dispatch.worker.0, &["src/a.rs"], &[]),
-                spent: Spent::default(),
-            });
-            if wide {
+            if world.failures {
+                let failure = WorkerFailure {
+                    class: FailureClass::Service,
+                    message: "the service is down".into(),
+                    advice: "Wait a little.".into(),
+                };
+                events.push(Event::WorkerFailed {
+                    action: id,
+                    failure,
+                    changes: edit(dispatch.worker.0, &["src/a.rs"], &[]),
+                    spent: Spent::default(),
+                });
                 events.push(Event::Interrupted { action: id });
             }
         }
@@ -85,13 +102,13 @@ fn answers(machine: &Bounded, id: ActionId, action: &Action, breadth: Breadth, e
                 checked: Checked::default(),
                 changes: Changes::default(),
             });
-            if wide {
+            if world.lies {
                 let changes = edit(99, &["src/a.rs"], &[]);
                 events.push(Event::Checked { action: id, checked: Checked::default(), changes });
             }
         }
         Action::RunChecks { when: When::After, findings } => {
-            for (checked, changes) in check_results(machine, findings, wide) {
+            for (checked, changes) in check_results(machine, findings, world) {
                 events.push(Event::Checked { action: id, checked, changes });
             }
         }
@@ -102,7 +119,7 @@ fn answers(machine: &Bounded, id: ActionId, action: &Action, breadth: Breadth, e
                 reason: "a line that both changed".into(),
                 conflict: true,
             });
-            if wide {
+            if world.failures {
                 events.push(Event::StageRefused {
                     action: id,
                     reason: "inside a submodule".into(),
@@ -112,7 +129,7 @@ fn answers(machine: &Bounded, id: ActionId, action: &Action, breadth: Breadth, e
         }
         Action::Restore { .. } => {
             events.push(Event::Restored { action: id, left_alone: Vec::new() });
-            if wide {
+            if world.failures {
                 events.push(Event::Restored { action: id, left_alone: vec!["src/a.rs".into()] });
             }
         }
@@ -129,14 +146,9 @@ fn answers(machine: &Bounded, id: ActionId, action: &Action, breadth: Breadth, e
                 let text = (matches!(machine.phase, Phase::Asking(Asked::FirstScope))
                     && *choice == Choice::ApproveScope)
                     .then(|| "src/a.rs".to_owned());
-                let repeats = matches!(choice, Choice::RetryVerification | Choice::TryAgain);
-                // On ordinary days nobody retries for ever.
-                if wide || !repeats || machine.questions < 3 {
-                    let question = question.number;
-                    events.push(Event::Answered { question, choice: *choice, by: AnsweredBy::User, text });
-                }
-                if wide {
-                    let question = question.number;
+                let question = question.number;
+                events.push(Event::Answered { question, choice: *choice, by: AnsweredBy::User, text });
+                if world.failures {
                     events.push(Event::Answered {
                         question,
                         choice: *choice,
@@ -148,7 +160,7 @@ fn answers(machine: &Bounded, id: ActionId, action: &Action, breadth: Breadth, e
         }
         _ => {}
     }
-    if wide && !matches!(action, Action::Ask(_)) {
+    if world.failures && !matches!(action, Action::Ask(_)) {
         events.push(Event::ActionFailed { action: id, reason: "the disk is full".into() });
     }
 }
@@ -169,7 +181,7 @@ fn edit(n: u32, in_scope: &[&str], out_of_scope: &[&str]) -> Changes {
     }
 }
 
-fn fixer_reports(machine: &Bounded, dispatch: &Dispatch, wide: bool) -> Vec<(Report, Changes)> {
+fn fixer_reports(machine: &Bounded, dispatch: &Dispatch, world: World) -> Vec<(Report, Changes)> {
     let n = dispatch.worker.0;
     let says = |status| {
         Report::Fixer(FixerReport {
@@ -190,13 +202,20 @@ fn fixer_reports(machine: &Bounded, dispatch: &Dispatch, wide: bool) -> Vec<(Rep
     let unchanged = || Changes { tree: Some(tree(machine.facts.edit)), ..Changes::default() };
     // Without a scope there is nothing that a worker could change within it.
     let inside: &[&str] = if dispatch.scope.is_empty() { &[] } else { &["src/a.rs"] };
-    let mut reports = vec![
-        (says(FixerStatus::Fixed), edit(n, inside, &[])),
-        (says(FixerStatus::Fixed), unchanged()),
-        (needs(&beyond), unchanged()),
-        (says(FixerStatus::Fixed), edit(n, inside, &[&beyond])),
-    ];
-    if wide {
+    let mut reports =
+        vec![(says(FixerStatus::Fixed), edit(n, inside, &[])), (says(FixerStatus::Fixed), unchanged())];
+    if world.scope {
+        reports.extend([
+            (needs(&beyond), unchanged()),
+            (says(FixerStatus::Fixed), edit(n, inside, &[&beyond])),
+            (says(FixerStatus::Fixed), edit(n, &[], &[&beyond])),
+            (says(FixerStatus::Fixed), edit(n, &[], &["beyond/1.rs", ALLOWED])),
+            (needs(ALLOWED), unchanged()),
+            (needs("beyond/1.rs"), unchanged()),
+            (needs("src/a.rs"), unchanged()),
+        ]);
+    }
+    if world.lies {
         let mut weakened = edit(n, inside, &[]);
         weakened.weakened =
             vec![Weakened { path: "tests/a.rs".into(), line: Some(7), what: "asserts less".into() }];
@@ -213,18 +232,13 @@ fn fixer_reports(machine: &Bounded, dispatch: &Dispatch, wide: bool) -> Vec<(Rep
             (says(FixerStatus::Fixed), weakened),
             (says(FixerStatus::Fixed), breach),
             (says(FixerStatus::Fixed), circle),
-            (says(FixerStatus::Fixed), edit(n, &[], &[&beyond])),
-            (says(FixerStatus::Fixed), edit(n, &[], &["beyond/1.rs", ALLOWED])),
-            (needs(ALLOWED), unchanged()),
-            (needs("beyond/1.rs"), unchanged()),
-            (needs("src/a.rs"), unchanged()),
             (wrong, edit(n, inside, &[])),
         ]);
     }
     reports
 }
 
-fn verifier_reports(dispatch: &Dispatch, wide: bool) -> Vec<(Report, Changes)> {
+fn verifier_reports(dispatch: &Dispatch, world: World) -> Vec<(Report, Changes)> {
     use Judging::{Demoted, Gone, Persists, Unsaid};
     let say = |first: Judging, others: Judging, new: Vec<NewFinding>| {
         let judge = |(i, key): (usize, &FindingKey)| Judgement {
@@ -236,7 +250,7 @@ fn verifier_reports(dispatch: &Dispatch, wide: bool) -> Vec<(Report, Changes)> {
     };
     let mut reports: Vec<Report> =
         [Gone, Persists, Unsaid].into_iter().map(|verdict| say(verdict, verdict, Vec::new())).collect();
-    if wide {
+    if world.judgements {
         reports.push(say(Demoted, Demoted, Vec::new()));
         reports.push(say(Gone, Gone, vec![new_finding("new", Severity::P0)]));
         reports.push(say(Gone, Gone, vec![new_finding("small", Severity::P3)]));
@@ -249,7 +263,7 @@ fn verifier_reports(dispatch: &Dispatch, wide: bool) -> Vec<(Report, Changes)> {
         }
     }
     let mut reports: Vec<_> = reports.into_iter().map(|report| (report, Changes::default())).collect();
-    if wide {
+    if world.lies {
         reports.push((say(Gone, Gone, Vec::new()), edit(dispatch.worker.0, &["src/a.rs"], &[])));
         let mut breach = Changes::default();
         breach.breaches.push("a tag was moved.".into());
@@ -258,7 +272,7 @@ fn verifier_reports(dispatch: &Dispatch, wide: bool) -> Vec<(Report, Changes)> {
     reports
 }
 
-fn check_results(machine: &Bounded, findings: &[FindingKey], wide: bool) -> Vec<(Checked, Changes)> {
+fn check_results(machine: &Bounded, findings: &[FindingKey], world: World) -> Vec<(Checked, Changes)> {
     let proven = || CheckVerdict::Supported { grade: Grade::Proven, why: "its test turned green".into() };
     let touched = || CheckVerdict::Supported { grade: Grade::Touched, why: "nothing broke".into() };
     let silent = || CheckVerdict::Silent { why: "there is none".into() };
@@ -281,15 +295,11 @@ fn check_results(machine: &Bounded, findings: &[FindingKey], wide: bool) -> Vec<
         .into_iter()
         .map(|verdict| (say(verdict.clone(), verdict, Vec::new()), Changes::default()))
         .collect();
-    if wide {
+    if world.judgements {
         results.push((say(touched(), touched(), Vec::new()), Changes::default()));
         results.push((say(proven(), proven(), regression()), Changes::default()));
         results.push((say(silent(), silent(), regression()), Changes::default()));
         results.push((say(unsure(), unsure(), regression()), Changes::default()));
-        results.push((say(proven(), proven(), Vec::new()), edit(99, &["src/a.rs"], &[])));
-        let mut breach = Changes::default();
-        breach.breaches.push("HEAD moved.".into());
-        results.push((say(proven(), proven(), Vec::new()), breach));
         if machine.input.subjects.len() > 1 {
             for (first, others) in [
                 (proven(), persists()),
@@ -301,6 +311,12 @@ fn check_results(machine: &Bounded, findings: &[FindingKey], wide: bool) -> Vec<
                 results.push((say(first, others, Vec::new()), Changes::default()));
             }
         }
+    }
+    if world.lies {
+        results.push((say(proven(), proven(), Vec::new()), edit(99, &["src/a.rs"], &[])));
+        let mut breach = Changes::default();
+        breach.breaches.push("HEAD moved.".into());
+        results.push((say(proven(), proven(), Vec::new()), breach));
     }
     results
 }
@@ -449,15 +465,19 @@ pub fn graph() -> Graph {
     input.diagnose = true;
     input.budget.minutes = 0;
     input.budget.workers = 0;
-    Graph::of(
-        Bounded::new(input),
-        |machine| events(machine, Breadth::Wide),
-        shape,
-        |view| match view.state {
-            "fixing" | "staging" | "checking" | "verifying" => {
-                format!("round {}: {}", view.round, view.state)
-            }
-            state => state.to_owned(),
-        },
-    )
+    let mut graph = Graph::default();
+    for world in World::EACH {
+        graph.walk(
+            Bounded::new(input.clone()),
+            |machine| events(machine, world),
+            shape,
+            |view| match view.state {
+                "fixing" | "staging" | "checking" | "verifying" => {
+                    format!("round {}: {}", view.round, view.state)
+                }
+                state => state.to_owned(),
+            },
+        );
+    }
+    graph
 }

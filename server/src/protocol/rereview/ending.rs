@@ -72,7 +72,7 @@ impl Rereview {
     pub(super) fn block(&self) -> String {
         let diagnosis = self.diagnosis.as_ref().expect("only a diagnosis has a block");
         let block = Exhaustion {
-            attempts: self.round,
+            attempts: self.spent,
             gaps: self.open.clone(),
             cause: diagnosis.cause,
             new_evidence: Self::new_evidence(diagnosis),

@@ -68,7 +68,7 @@ impl Rereview {
     fn no_report(&mut self, job: Job, changes: &Changes, why: &str) {
         let who = match job {
             Job::Simplify | Job::Fix => "the fixer",
-            Job::Review => "the reviewer",
+            Job::Check | Job::Review => "the reviewer",
             Job::FinalGate => "the final gate",
             Job::FirstLook | Job::Diagnose => "the diagnoser",
         };
@@ -79,8 +79,7 @@ impl Rereview {
         if changes.breaches.is_empty() {
             return false;
         }
-        self.in_tree.extend(changes.in_scope.iter().cloned());
-        self.ask_breach(changes.breaches.join("; "));
+        self.restore(RestorePoint::BeforeWorker, Then::AskBreach(changes.breaches.join("; ")));
         true
     }
 
@@ -98,7 +97,8 @@ impl Rereview {
                 self.docket.note(format!("weakens a test: {}: {}", weakened.path, weakened.what));
             }
         }
-        if !changes.weakened.is_empty() {
+        // The guard judges the loop's whole diff so far, whenever it saw a change.
+        if !changes.weakened.is_empty() || !changes.in_scope.is_empty() {
             self.weakened = changes.weakened.clone();
         }
     }
@@ -229,13 +229,13 @@ impl Rereview {
             self.docket.record(Record::Found(regression));
         }
         if unclear.is_empty() {
-            self.dispatch(Job::Review);
+            self.undo_then(changes, Then::Dispatch(Job::Review));
         } else {
             // What the checks did say is said again when they run again.
             self.draft.red.clear();
             self.draft.failing.clear();
             self.draft.grades.clear();
-            self.ask_stuck(Stuck::ChecksAfter, unclear.join("; "));
+            self.undo_then(changes, Then::Ask(Stuck::ChecksAfter, unclear.join("; ")));
         }
     }
 
@@ -316,7 +316,16 @@ impl Rereview {
         if self.input.has_final_gate {
             self.dispatch(Job::FinalGate);
         } else {
-            self.finish_done(Some(Grade::Verified), &review.evidence);
+            self.resolve(&review.evidence);
+        }
+    }
+
+    /// Edits that weaken a test are shown before anything counts as resolved.
+    fn resolve(&mut self, evidence: &str) {
+        if self.weakened.is_empty() {
+            self.finish_done(Some(Grade::Verified), evidence);
+        } else {
+            self.ask_weakened(evidence.to_owned());
         }
     }
 
@@ -327,7 +336,7 @@ impl Rereview {
         if review.evidence.trim().is_empty() {
             return self.no_report(Job::FinalGate, changes, "it says SHIP without evidence");
         }
-        self.finish_done(Some(Grade::Verified), &review.evidence);
+        self.resolve(&review.evidence);
     }
 
     /// The final gate's verdict stands: its gaps are the open ones.

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::docket::Docket;
+use super::super::explore::{FINISHED, NEW};
 use super::super::vocabulary::*;
 use super::super::{Machine, Standing, View};
 use super::diagnosis::Trouble;
@@ -20,6 +21,8 @@ pub struct Rereview {
     pub(super) phase: Phase,
     /// Fix dispatches that count, the present one included; at most [`LOOPS`].
     pub(super) round: u32,
+    /// Of these, the ones in which a fixer was really dispatched.
+    pub(super) spent: u32,
     /// Steps of the ladder taken, those of the loops before included.
     pub(super) raises: u32,
     /// What the last review, or the input, says is still wrong.
@@ -58,6 +61,7 @@ impl Rereview {
             docket: Docket::new(input.budget),
             phase: Phase::Fresh,
             round: 0,
+            spent: 0,
             raises: input.inherited.raises,
             open,
             verdict: input.verdict,
@@ -178,6 +182,11 @@ impl Rereview {
     }
 
     pub(super) fn send(&mut self, job: Job) {
+        if job == Job::Check {
+            self.phase = Phase::CheckingAfter;
+            self.docket.give(Action::RunChecks { when: When::After, findings: self.keys() });
+            return;
+        }
         let worker = self.docket.next_worker();
         let (role, focus) = match job {
             Job::Simplify => (Role::Fixer, Focus::Simplify),
@@ -186,10 +195,13 @@ impl Rereview {
                 Some(text) => (Role::Fixer, Focus::Supplied(text.clone())),
                 None => (Role::Fixer, Focus::Ordinary),
             },
-            Job::Review => (Role::Reviewer, Focus::Ordinary),
+            Job::Check | Job::Review => (Role::Reviewer, Focus::Ordinary),
             Job::FinalGate => (Role::FinalGate, Focus::Ordinary),
             Job::Diagnose => (Role::Diagnoser, Focus::Diagnosis),
         };
+        if job == Job::Fix {
+            self.spent = self.round;
+        }
         if matches!(job, Job::Fix | Job::Simplify) {
             self.draft = Draft { worker: worker.0, ..Draft::default() };
         }
@@ -201,7 +213,8 @@ impl Rereview {
             round: self.round.max(1),
             tier: self.tier(job),
             findings: self.keys(),
-            scope: self.input.scope.clone(),
+            // A role that may only read has no path that it may change.
+            scope: if role.may_edit() { self.input.scope.clone() } else { BTreeSet::new() },
             previous,
             with_diff: !matches!(job, Job::FirstLook | Job::Simplify),
             answers: self.answers.clone(),
@@ -227,8 +240,8 @@ impl Rereview {
     }
 
     pub(super) fn check(&mut self) {
-        self.phase = Phase::CheckingAfter;
-        self.docket.give(Action::RunChecks { when: When::After, findings: self.keys() });
+        self.phase = Phase::Checkpointing(Job::Check);
+        self.docket.give(Action::Checkpoint);
     }
 
     pub(super) fn restore(&mut self, to: RestorePoint, then: Then) {
@@ -261,6 +274,8 @@ impl Rereview {
             Then::Ask(stuck, why) => self.ask_stuck(stuck, why),
             Then::Diagnose => self.diagnose(self.trouble.clone()),
             Then::Send(job) => self.send(job),
+            Then::Dispatch(job) => self.dispatch(job),
+            Then::AskBreach(what) => self.ask_breach(what),
             Then::LookFirst => {
                 self.simplifying = false;
                 self.look_first();
@@ -286,13 +301,14 @@ impl Rereview {
     }
 
     fn cancel(&mut self) {
-        let why = "cancelled: the tree is as it was before the loop";
-        if matches!(&self.phase, Phase::Restoring(RestorePoint::Start, Then::Fail(_))) {
+        let then = Then::Fail("cancelled: the tree is as it was before the loop".to_owned());
+        if let Phase::Restoring(RestorePoint::Start, next) = &mut self.phase {
+            *next = then;
             return;
         }
         self.docket.drop_everything();
         if self.has_checkpoint {
-            self.restore(RestorePoint::Start, Then::Fail(why.to_owned()));
+            self.restore(RestorePoint::Start, then);
         } else {
             self.finish_open(EndedHow::Failed, "cancelled before anything was done", None, Vec::new());
         }
@@ -346,8 +362,10 @@ impl Rereview {
             }
             (Phase::Restoring(_, then), Event::ActionFailed { reason, .. }) => {
                 let before = match then {
-                    Then::Fail(why) | Then::Ask(_, why) | Then::GiveUp(why) => format!("{why}; "),
-                    Then::Diagnose | Then::Send(_) | Then::LookFirst => String::new(),
+                    Then::Fail(why) | Then::Ask(_, why) | Then::GiveUp(why) | Then::AskBreach(why) => {
+                        format!("{why}; ")
+                    }
+                    Then::Diagnose | Then::Send(_) | Then::Dispatch(_) | Then::LookFirst => String::new(),
                 };
                 let why = format!("{before}the tree could not be restored: {reason}");
                 self.finish_open(EndedHow::Failed, &why, None, Vec::new());
@@ -366,13 +384,14 @@ impl Rereview {
         }
     }
 
-    fn state(&self) -> &'static str {
+    pub(super) fn state(&self) -> &'static str {
         match &self.phase {
-            Phase::Fresh => "started",
+            Phase::Fresh => NEW,
             Phase::Checkpointing(job) | Phase::Working(job) => match job {
                 Job::Simplify => "simplifying",
                 Job::FirstLook => "looking_first",
                 Job::Fix => "fixing",
+                Job::Check => "checking",
                 Job::Review => "reviewing",
                 Job::FinalGate => "final_gate",
                 Job::Diagnose => "diagnosing",
@@ -386,16 +405,13 @@ impl Rereview {
                 Asked::Stuck(..) => "waiting_inconclusive",
                 Asked::Conflict(_) => "waiting_conflict",
                 Asked::Breach(_) => "waiting_breach",
+                Asked::Weakened(_) => "waiting_weakened_test",
                 Asked::Clarify(_) => "waiting_clarification",
                 Asked::Repair(_) => "waiting_repair",
                 Asked::Raise => "waiting_model_raise",
                 Asked::Appeal(_) => "waiting_appeal",
             },
-            Phase::Over => match self.ending.as_ref().map(|ending| ending.how) {
-                Some(EndedHow::Done) => "done",
-                Some(EndedHow::Blocked) => "blocked",
-                _ => "failed",
-            },
+            Phase::Over => FINISHED,
         }
     }
 
@@ -406,7 +422,7 @@ impl Rereview {
         match &self.phase {
             Phase::Asking(_) => Standing::Waiting,
             Phase::CheckingAfter
-            | Phase::Checkpointing(Job::Review | Job::FinalGate)
+            | Phase::Checkpointing(Job::Check | Job::Review | Job::FinalGate)
             | Phase::Working(Job::Review | Job::FinalGate) => Standing::Verifying,
             _ => Standing::Working,
         }

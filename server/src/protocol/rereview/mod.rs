@@ -17,6 +17,7 @@ mod phase;
 mod questions;
 #[cfg(test)]
 mod tests;
+pub mod world;
 
 use std::collections::BTreeSet;
 

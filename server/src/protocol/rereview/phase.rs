@@ -10,6 +10,8 @@ pub(super) enum Job {
     Simplify,
     FirstLook,
     Fix,
+    /// No subagent: the checks after a fix. They change the tree too, so a checkpoint stands before them as well.
+    Check,
     Review,
     FinalGate,
     Diagnose,
@@ -32,6 +34,10 @@ pub(super) enum Then {
     Diagnose,
     /// Dispatch the subagent whose checkpoint was taken.
     Send(Job),
+    /// Dispatch a subagent, with a checkpoint of its own.
+    Dispatch(Job),
+    /// Show what the worker did to the repository.
+    AskBreach(String),
     /// The simplification came to nothing: begin as if it had not been asked for.
     LookFirst,
     /// The user gave the verification up.
@@ -45,6 +51,8 @@ pub(super) enum Asked {
     Stuck(Stuck, String),
     Conflict(String),
     Breach(String),
+    /// SHIP, with this evidence, but the fix weakens a test.
+    Weakened(String),
     /// The clarifying question.
     Clarify(String),
     Repair(String),

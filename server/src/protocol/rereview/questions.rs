@@ -3,7 +3,7 @@
 //! Owns the words and options. An answer that only a person may give (an appeal, a raise, a clarified spec, an acceptance
 //! without verification) is not taken from `--answer recommended`: the question stays open.
 
-use super::super::docket::one_line;
+use super::super::docket::{named_paths, one_line};
 use super::super::vocabulary::*;
 use super::diagnosis::{Left, Route, Trouble, route};
 use super::judging::{gap_list, gate_word};
@@ -66,6 +66,21 @@ impl Rereview {
             format!("A subagent did what no subagent may do: {}", one_line(&breaches)),
             format!("{breaches}\nThe loop has stopped. History is never reset for you."),
             &[Choice::RestoreAndStop, Choice::KeepAndStop],
+        );
+    }
+
+    pub(super) fn ask_weakened(&mut self, evidence: String) {
+        let edits = self.weakened.iter().map(|edit| match edit.line {
+            Some(line) => format!("{}:{line}: {}", edit.path, edit.what),
+            None => format!("{}: {}", edit.path, edit.what),
+        });
+        let detail = edits.collect::<Vec<_>>().join("\n");
+        self.ask(
+            Asked::Weakened(evidence),
+            QuestionKind::Breach,
+            "The fix weakens a test. Is that edit part of the fix?".to_owned(),
+            format!("{detail}\nNothing is resolved before this is answered."),
+            &[Choice::RevertAndEscalate, Choice::AcceptTestEdit],
         );
     }
 
@@ -249,6 +264,16 @@ impl Rereview {
             (Asked::Breach(what), _) => {
                 self.finish_open(EndedHow::Failed, &format!("breach: {what}"), None, Vec::new());
             }
+            (Asked::Weakened(evidence), Choice::AcceptTestEdit) => {
+                if !by_user {
+                    return false;
+                }
+                self.decided("weakened test", "not accepted", "part of the fix", text);
+                self.finish_done(Some(Grade::Verified), &evidence);
+            }
+            (Asked::Weakened(_), _) => {
+                self.restore(RestorePoint::Start, Then::Fail("reverted: the fix weakens a test".to_owned()));
+            }
             (Asked::Clarify(question), Choice::Yes) => {
                 if !by_user {
                     return false;
@@ -338,16 +363,4 @@ impl Rereview {
 
 fn step(raises: u32) -> String {
     if raises == 0 { "the configured setting".to_owned() } else { format!("step {raises} of the ladder") }
-}
-
-/// Paths that a person typed, one a line. `None` when there is none, or one is not a path inside the repository.
-fn named_paths(text: &str) -> Option<std::collections::BTreeSet<Path>> {
-    let paths: std::collections::BTreeSet<Path> =
-        text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect();
-    let inside = |path: &Path| {
-        !path.starts_with('/')
-            && !path.contains('\\')
-            && path.split('/').all(|part| !matches!(part, "" | "." | ".." | ".git"))
-    };
-    (!paths.is_empty() && paths.iter().all(inside)).then_some(paths)
 }

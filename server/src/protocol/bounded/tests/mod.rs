@@ -17,19 +17,19 @@ fn count() {
         files: BTreeSet::from(["src/a.rs".to_owned()]),
     };
     for n in [vec![subject("one")], vec![subject("one"), subject("two")]] {
-        for breadth in [Breadth::Narrow, Breadth::Wide] {
+        for world in World::EACH {
             let mut input = BoundedInput::fix(n.clone());
             input.budget = Budget { workers: 0, minutes: 0, cost_usd: None };
             let t = std::time::Instant::now();
             let e = explore(
                 Bounded::new(input),
                 (),
-                |m| events(m, breadth),
+                |m| events(m, world),
                 |m, ()| Some(shape(m)),
                 |_, _| Ok(()),
                 Limits { states: 30_000, depth: 999 },
             );
-            println!("{:?} {breadth:?} {e:?} {:?}", n.len(), t.elapsed());
+            println!("{:?} {world:?} {e:?} {:?}", n.len(), t.elapsed());
         }
     }
 }
