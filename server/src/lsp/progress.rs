@@ -20,9 +20,8 @@ use super::text::{head, printable};
 
 const MESSAGE_CHARACTERS: usize = 120;
 
-/// Names under which a loop that has ended may still be listed.
-const ENDED: &[&str] =
-    &["finished", "done", "ended", "cancelled", "resolved", "escalated", "deferred", "failed"];
+/// Loops that are listed but do not run: ended ones, and those that an earlier process left and nobody resumed yet.
+const AT_REST: [&str; 2] = ["finished", "interrupted"];
 
 type Key = (FolderId, String);
 
