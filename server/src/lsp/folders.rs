@@ -32,7 +32,7 @@ pub(super) struct Folder {
 pub(super) enum Engine {
     Opening,
     Open(Box<Running>),
-    Failed(String),
+    Failed { reason: String, settings: Option<Value> },
 }
 
 pub(super) struct Running {
@@ -41,6 +41,8 @@ pub(super) struct Running {
     /// The root of the repository with links resolved.
     pub root: PathBuf,
     pub settings: Option<Value>,
+    /// Globs of findings files.
+    pub inbox: Vec<String>,
 }
 
 impl Folder {
@@ -59,7 +61,7 @@ impl Folder {
     pub fn running(&self) -> Option<&Running> {
         match &self.engine {
             Engine::Open(running) => Some(running),
-            Engine::Opening | Engine::Failed(_) => None,
+            Engine::Opening | Engine::Failed { .. } => None,
         }
     }
 

@@ -20,9 +20,8 @@ use super::text::{head, printable};
 
 const MESSAGE_CHARACTERS: usize = 120;
 
-/// Names under which a loop that has ended may still be listed.
-const ENDED: &[&str] =
-    &["finished", "done", "ended", "cancelled", "resolved", "escalated", "deferred", "failed"];
+/// Loops that are listed but do not run: ended ones, and those that an earlier process left and nobody resumed yet.
+const AT_REST: [&str; 2] = ["finished", "interrupted"];
 
 type Key = (FolderId, String);
 
@@ -37,8 +36,6 @@ struct Entry {
     title: String,
     message: String,
     phase: Phase,
-    /// Some finding has offered to cancel this loop; when none does any more, it has ended.
-    was_cancellable: bool,
 }
 
 enum Phase {
@@ -95,10 +92,8 @@ impl Loops {
         let mut create = Vec::new();
         for running in &snapshot.status.loops {
             let key = (folder, running.id.clone());
-            let cancellable = is_cancellable(&running.id, snapshot);
-            let was_cancellable = self.loops.get(&key).is_some_and(|entry| entry.was_cancellable);
-            if has_ended(running, cancellable, was_cancellable, snapshot) {
-                self.end(&key);
+            if AT_REST.contains(&running.state.as_str()) {
+                self.loops.remove(&key);
                 continue;
             }
             let message = message(running);
@@ -111,10 +106,8 @@ impl Loops {
                     title: title(running, snapshot),
                     message: message.clone(),
                     phase: Phase::Creating,
-                    was_cancellable: false,
                 }
             });
-            entry.was_cancellable |= cancellable;
             if entry.message != message {
                 if let Phase::Shown(shown) = &entry.phase {
                     shown.report(&message);
@@ -123,11 +116,7 @@ impl Loops {
             }
         }
         let listed = |id: &str| snapshot.status.loops.iter().any(|running| running.id == id);
-        let gone: Vec<Key> =
-            self.loops.keys().filter(|(of, id)| *of == folder && !listed(id)).cloned().collect();
-        for key in gone {
-            self.end(&key);
-        }
+        self.loops.retain(|(of, id), _| *of != folder || listed(id));
         create
     }
 
@@ -157,19 +146,6 @@ impl Loops {
     pub fn end_all(&mut self) {
         self.loops.clear();
     }
-
-    fn end(&mut self, key: &Key) {
-        self.loops.remove(key);
-    }
-}
-
-fn is_cancellable(id: &str, snapshot: &Snapshot) -> bool {
-    snapshot.findings.iter().any(|finding| finding.offers.cancel.as_deref() == Some(id))
-}
-
-fn has_ended(running: &StatusLoop, cancellable: bool, was_cancellable: bool, snapshot: &Snapshot) -> bool {
-    let asks = snapshot.questions.iter().any(|question| question.r#loop.as_deref() == Some(&running.id));
-    !cancellable && !asks && (was_cancellable || ENDED.contains(&running.state.as_str()))
 }
 
 fn title(running: &StatusLoop, snapshot: &Snapshot) -> String {

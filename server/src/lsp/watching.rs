@@ -12,7 +12,10 @@ use lsp_types::{
     DidChangeWatchedFilesRegistrationOptions, FileSystemWatcher, GlobPattern, OneOf, Registration,
     RegistrationParams, RelativePattern, Url,
 };
+use serde_json::Value;
 use tokio::sync::watch;
+
+use crate::config::Config;
 
 use super::folders::Folder;
 
@@ -24,6 +27,12 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// An inbox with more entries than this is looked at only in part; no review has so many files.
 const MOST_ENTRIES: usize = 2000;
 const DEEPEST: usize = 8;
+
+/// The globs of findings files that the workspace's configuration names.
+pub(super) fn inbox(root: &Path, settings: Option<&Value>) -> Vec<String> {
+    // A configuration that can't be read is shown by the engine; meanwhile the usual inbox is watched.
+    Config::load(root, None, settings).map(|loaded| loaded.config).unwrap_or_default().findings
+}
 
 /// What the editor is asked to watch.
 pub(super) fn registration(folders: &[Folder], relative: bool) -> RegistrationParams {
@@ -58,14 +67,14 @@ pub(super) fn registration(folders: &[Folder], relative: bool) -> RegistrationPa
 pub(super) const REGISTRATION: &str = "fix-loop-watched-files";
 pub(super) const WATCHED_FILES: &str = "workspace/didChangeWatchedFiles";
 
-/// What one folder's poll looks at: files, and folders with everything in them.
+/// What one folder's poll looks at: files, and folders with what is in them down to a depth.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Targets {
     pub files: BTreeSet<PathBuf>,
-    pub trees: BTreeSet<PathBuf>,
+    pub trees: BTreeMap<PathBuf, usize>,
 }
 
-/// The targets of a folder. Where the editor watches the inbox and the configuration, cited files are left.
+/// The targets of a folder. Where the editor watches the configuration and the usual inbox, the rest is left.
 pub(super) fn targets(folder: &Folder, editor_watches: bool) -> Targets {
     let mut targets = Targets::default();
     let Some(running) = folder.running() else { return targets };
@@ -75,12 +84,25 @@ pub(super) fn targets(folder: &Folder, editor_watches: bool) -> Targets {
     let named = listed.map(|(file, _)| file).chain(unreadable).chain(cited);
     targets.files = named.map(|path| running.root.join(path)).collect();
     if !editor_watches {
-        for base in [&folder.canonical, &running.root] {
-            targets.files.insert(base.join(CONFIGURATION));
-            targets.trees.insert(base.join(INBOX));
-        }
+        targets.files.insert(running.root.join(CONFIGURATION));
+    }
+    let usual = |glob: &&String| editor_watches && glob.starts_with(INBOX);
+    for glob in running.inbox.iter().filter(|glob| !usual(glob)) {
+        let (path, depth) = tree_of(glob);
+        targets.trees.insert(running.root.join(path), depth);
     }
     targets
+}
+
+/// The folder that a glob looks into, and how deep. One that begins with a wildcard would mean the whole workspace, every
+/// second; there only the top is looked at, and the findings files that are known already.
+pub(super) fn tree_of(glob: &str) -> (String, usize) {
+    let parts: Vec<&str> = glob.split('/').collect();
+    let literal = parts.iter().take_while(|part| !part.contains(['*', '?', '[', '{'])).count();
+    let path = parts[..literal.min(parts.len() - 1)].join("/");
+    let deep = glob.contains("**") || literal + 1 < parts.len();
+    let depth = if deep && !path.is_empty() { DEEPEST } else { 0 };
+    (path, depth)
 }
 
 type Stamp = Option<(SystemTime, u64)>;
@@ -113,7 +135,7 @@ fn is_different(before: &Targets, earlier: &Stamps, now: &Targets, stamps: &Stam
         let from = stamps.range(tree.to_owned()..).take_while(|(path, _)| path.starts_with(tree));
         from.map(|(path, stamp)| (path.clone(), *stamp)).collect()
     };
-    let mut trees = now.trees.intersection(&before.trees);
+    let mut trees = now.trees.keys().filter(|tree| before.trees.contains_key(*tree));
     compared.any(|different| different) || trees.any(|tree| under(earlier, tree) != under(stamps, tree))
 }
 
@@ -122,9 +144,9 @@ fn scan(targets: &Targets) -> Stamps {
     for file in &targets.files {
         stamps.insert(file.clone(), stamp(file));
     }
-    for tree in &targets.trees {
+    for (tree, depth) in &targets.trees {
         let mut left = MOST_ENTRIES;
-        scan_tree(tree, DEEPEST, &mut left, &mut stamps);
+        scan_tree(tree, *depth, &mut left, &mut stamps);
     }
     stamps
 }

@@ -1,7 +1,7 @@
 //! Commands from the user, and questions to them.
 
 use lsp_types::{ExecuteCommandParams, MessageType, NumberOrString, WorkDoneProgressCreateParams, request};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Error;
 
 use crate::engine::{Command, EngineHandle, FindingView, Refusal, RefusalKind, Snapshot};
@@ -19,6 +19,9 @@ impl State {
             Ok(request) => request,
             Err(error) => return answer(reply, Err(error)),
         };
+        if request.what == What::Engine(Command::Reload) && self.open_failed() {
+            return answer(reply, Ok(Some(json!({"message": "opening the folder again", "loops": []}))));
+        }
         let folders = match self.folders_for(&request) {
             Ok(folders) => folders,
             Err(error) => return answer(reply, Err(error)),
@@ -93,7 +96,7 @@ impl State {
 
     pub(super) fn why_not(&self, folder: Option<&Folder>) -> Error {
         match folder.map(|folder| &folder.engine) {
-            Some(Engine::Failed(reason)) => failed(printable(reason)),
+            Some(Engine::Failed { reason, .. }) => failed(printable(reason)),
             Some(Engine::Opening) => {
                 failed("the workspace folder is still being opened; try again in a moment")
             }

@@ -68,7 +68,8 @@ impl State {
                 let snapshot = handle.snapshot();
                 let root = canonical(&snapshot.root);
                 let followers = follow(id, &handle, &self.events);
-                folder.engine = Engine::Open(Box::new(Running { handle, snapshot, root, settings }));
+                let inbox = Vec::new();
+                folder.engine = Engine::Open(Box::new(Running { handle, snapshot, root, settings, inbox }));
                 self.followers.retain(|(of, _)| *of != id);
                 self.followers.push((id, followers));
                 self.introduce_documents(id);
@@ -76,7 +77,7 @@ impl State {
             }
             Err(reason) => {
                 self.client.show(MessageType::ERROR, printable(&format!("Fix Loop: {reason}")));
-                folder.engine = Engine::Failed(reason);
+                folder.engine = Engine::Failed { reason, settings };
                 self.refresh_diagnostics();
             }
         }
@@ -92,6 +93,7 @@ impl State {
         let Some(folder) = self.folders.iter_mut().find(|folder| folder.id == id) else { return };
         let Engine::Open(running) = &mut folder.engine else { return };
         running.snapshot = running.handle.snapshot();
+        running.inbox = watching::inbox(&running.root, running.settings.as_ref());
         let snapshot = running.snapshot.clone();
         for finding in &snapshot.findings {
             let lines = place(finding).and_then(|place| Lines::of_finding(place.start, place.end));
@@ -113,12 +115,10 @@ impl State {
 
     pub(super) fn engine_gone(&mut self, id: FolderId) {
         let Some(folder) = self.folders.iter_mut().find(|folder| folder.id == id) else { return };
-        let reason = format!(
-            "its engine for {} has stopped; `fix-loop.reload` needs a new start",
-            folder.path.display()
-        );
+        let reason =
+            format!("the engine of {} has stopped; `fix-loop.reload` opens it again", folder.path.display());
         self.client.show(MessageType::ERROR, format!("Fix Loop: {reason}"));
-        folder.engine = Engine::Failed(reason);
+        folder.engine = Engine::Failed { reason, settings: self.settings.clone() };
         self.forget(id);
         self.refresh_diagnostics();
     }
@@ -195,16 +195,31 @@ impl State {
     fn apply_settings(&mut self) {
         let mut reopen = Vec::new();
         for folder in &self.folders {
+            if let Engine::Failed { settings, .. } = &folder.engine
+                && *settings != self.settings
+            {
+                reopen.push((folder.id, None));
+            }
             let Engine::Open(running) = &folder.engine else { continue };
             let busy = self.loops.busy(folder.id) || !running.snapshot.questions.is_empty();
             if running.settings != self.settings && !busy {
-                reopen.push((folder.id, running.handle.clone()));
+                reopen.push((folder.id, Some(running.handle.clone())));
             }
         }
         for (id, handle) in reopen {
             self.followers.retain(|(of, _)| *of != id);
-            self.open_engine(id, Some(handle));
+            self.open_engine(id, handle);
         }
+    }
+
+    /// Tries again what could not be opened. Says whether there was anything.
+    pub(super) fn open_failed(&mut self) -> bool {
+        let failed = self.folders.iter().filter(|folder| matches!(folder.engine, Engine::Failed { .. }));
+        let failed: Vec<FolderId> = failed.map(|folder| folder.id).collect();
+        for &folder in &failed {
+            self.open_engine(folder, None);
+        }
+        !failed.is_empty()
     }
 
     /// Asked for by `shutdown` and again at the end of the process; both wait for the same end.

@@ -303,7 +303,10 @@ impl FakeEngine {
     pub async fn shut_down(&mut self) {
         loop {
             match self.message().await {
-                Message::Shutdown(done) => return drop(done.send(())),
+                Message::Shutdown(done) => {
+                    let _ = done.send(());
+                    return;
+                }
                 Message::Command(command, _) => panic!("a command that nobody looked at: {command:?}"),
                 _ => {}
             }

@@ -175,6 +175,7 @@ async fn an_engine_that_can_not_be_opened_is_said_once_and_again_when_asked() {
     let folder = tempfile::TempDir::new().unwrap();
     let (engines, _openings) = Engines::new();
     engines.put(folder.path(), Err("fix-loop.toml: unknown key `budgt`, did you mean `budget`?".into()));
+    let engine = engines.add(folder.path(), snapshot(folder.path(), vec![finding(1, 1, 1)]));
     let mut editor = Editor::start(engines);
     let params = json!({"capabilities": {}, "rootUri": uri(folder.path(), "")});
     editor.request("initialize", params).await.unwrap();
@@ -184,7 +185,12 @@ async fn an_engine_that_can_not_be_opened_is_said_once_and_again_when_asked() {
     assert!(shown["message"].as_str().unwrap().contains("did you mean `budget`"));
     let error = editor.request("fixLoop/status", json!({})).await.unwrap_err();
     assert!(error["message"].as_str().unwrap().contains("budgt"));
-    editor.finish(Vec::new()).await;
+
+    let reload = json!({"command": "fix-loop.reload", "arguments": [{}]});
+    let reply = editor.request("workspace/executeCommand", reload).await.unwrap();
+    assert_eq!(reply["message"], "opening the folder again");
+    assert_eq!(editor.diagnostics().await["uri"], uri(folder.path(), "src/a.py"));
+    editor.finish(vec![engine]).await;
 }
 
 #[tokio::test]

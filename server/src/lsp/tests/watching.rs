@@ -71,3 +71,32 @@ async fn a_saved_findings_file_is_read_again_at_once() {
     session.engine.files_changed().await;
     session.finish().await;
 }
+
+#[tokio::test]
+async fn the_inbox_that_the_configuration_names_is_polled_even_where_the_editor_watches_the_usual_one() {
+    let capabilities = json!({"workspace": {"didChangeWatchedFiles": {"dynamicRegistration": true}}});
+    let files = vec![("fix-loop.toml", "findings = [\"reviews/*.json\"]\n")];
+    let mut session = Session::start(Setup { capabilities, files, ..Setup::default() }).await;
+    session.editor.next("client/registerCapability").await;
+    session.engine.files_changed().await;
+    std::fs::create_dir(session.folder.path().join("reviews")).unwrap();
+    std::fs::write(session.folder.path().join("reviews/first.json"), "{}").unwrap();
+    session.engine.files_changed().await;
+    session.finish().await;
+}
+
+#[test]
+fn a_glob_is_looked_for_no_deeper_than_it_can_match() {
+    use super::super::watching::tree_of;
+    for (glob, path, deep) in [
+        (".fix-loop/findings/**", ".fix-loop/findings", true),
+        ("reviews/*.json", "reviews", false),
+        ("reviews/*/out.json", "reviews", true),
+        ("review.json", "", false),
+        ("out/review.json", "out", false),
+        ("**/*.sarif", "", false),
+    ] {
+        let (found, depth) = tree_of(glob);
+        assert_eq!((found.as_str(), depth > 0), (path, deep), "{glob}");
+    }
+}
