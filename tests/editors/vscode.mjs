@@ -2,7 +2,7 @@
 //
 // `notification` answers the question where it is asked; `later` closes it there and answers by a quick fix. Everything is
 // waited for as an event with a far deadline; a menu or prompt that did not open is asked for again, as a person would.
-// Ends with code 0 and "all done", or says what did not happen, with a picture of the window in FIX_LOOP_STATE.
+// Ends with code 0 and "all done", or says what did not happen, with a picture of the window in FIX_LOOP_PICTURE.
 import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
 import fs from "node:fs";
@@ -27,11 +27,11 @@ const environment = { ...process.env, EXTENSIONS_GALLERY: '{"serviceUrl":""}', P
 delete environment.VSCODE_IPC_HOOK_CLI;
 
 fs.mkdirSync(`${STATE}/user/User`, { recursive: true });
+fs.mkdirSync(`${STATE}/user/Machine`, { recursive: true });
 fs.writeFileSync(`${STATE}/config.yaml`, "cert: false\n");
 fs.writeFileSync(
   `${STATE}/user/User/settings.json`,
   JSON.stringify({
-    "fixLoop.server.path": PROGRAM,
     "fixLoop.show": "confirmed",
     "security.workspace.trust.enabled": false,
     "telemetry.telemetryLevel": "off",
@@ -48,6 +48,9 @@ fs.writeFileSync(
     "files.autoSave": "off",
   }),
 );
+
+// Where a program is, is a machine's setting; a window on a remote machine takes it from there only.
+fs.writeFileSync(`${STATE}/user/Machine/settings.json`, JSON.stringify({ "fixLoop.server.path": PROGRAM }));
 
 function run(args) {
   return new Promise((resolve, reject) => {
@@ -221,7 +224,7 @@ try {
     await page.screenshot({ path: process.env.FIX_LOOP_PICTURE ?? `${STATE}/failed.png` }).catch(() => {});
   }
   for (const file of fs.readdirSync(STATE, { recursive: true })) {
-    if (/Fix Loop.*\.log$/.test(file)) {
+    if (/(Fix Loop|exthost|remoteagent).*\.log$/.test(file)) {
       console.log(`--- ${file}\n${fs.readFileSync(path.join(STATE, file), "utf8").slice(-4000)}`);
     }
   }

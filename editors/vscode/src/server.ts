@@ -1,3 +1,6 @@
+import * as fs from "node:fs";
+import * as os from "node:os";
+import * as path from "node:path";
 import * as vscode from "vscode";
 import { type ExecuteCommandParams, LanguageClient, State, Trace } from "vscode-languageclient/node";
 import type { FindingsPage, FindingsRequest, Status } from "./wire";
@@ -23,8 +26,13 @@ export class Server implements vscode.Disposable {
   }
 
   async start(): Promise<void> {
-    const path = vscode.workspace.getConfiguration("fixLoop").get<string>("server.path")?.trim();
-    const command = path ? expandHome(path) : "fix-loop";
+    const configured = vscode.workspace.getConfiguration("fixLoop").get<string>("server.path")?.trim();
+    const command = configured ? expandHome(configured) : "fix-loop";
+    // Looked for here, since the client's own message does not say what to do about it.
+    if (!isProgram(command)) {
+      void this.notFound(command);
+      return;
+    }
     const client = new LanguageClient(
       "fixLoop",
       "Fix Loop",
@@ -62,7 +70,8 @@ export class Server implements vscode.Disposable {
       await client.start();
       await client.setTrace(traceLevel());
     } catch (error) {
-      await this.couldNotStart(command, error);
+      // The client has told the user.
+      this.output.error(`${command} could not be started: ${messageOf(error)}`);
     }
   }
 
@@ -126,11 +135,11 @@ export class Server implements vscode.Disposable {
     return this.client.sendRequest<FindingsPage>("fixLoop/findings", request);
   }
 
-  private async couldNotStart(command: string, error: unknown): Promise<void> {
-    this.output.error(`${command} could not be started: ${messageOf(error)}`);
+  private async notFound(command: string): Promise<void> {
+    this.output.error(`${command} was not found`);
     const settingsButton = "Open Settings";
     const choice = await vscode.window.showErrorMessage(
-      `Fix Loop: \`${command}\` could not be started. Install the fix-loop program, or say where it is.`,
+      `Fix Loop: \`${command}\` was not found. Install the fix-loop program, or say where it is.`,
       settingsButton,
     );
     if (choice === settingsButton) {
@@ -160,9 +169,24 @@ function traceLevel(): Trace {
   return Trace.fromString(vscode.workspace.getConfiguration("fixLoop").get<string>("trace.server", "off"));
 }
 
-function expandHome(path: string): string {
-  const home = process.env["HOME"] ?? process.env["USERPROFILE"];
-  return home && (path === "~" || path.startsWith("~/")) ? home + path.slice(1) : path;
+/** Whether this can be started: as a path, or as a name in one of the folders of the `PATH`. */
+function isProgram(command: string): boolean {
+  const names = process.platform === "win32" ? [command, `${command}.exe`] : [command];
+  const folders = path.basename(command) === command ? (process.env["PATH"] ?? "").split(path.delimiter) : [""];
+  return folders.some((folder) => names.some((name) => isExecutable(folder === "" ? name : path.join(folder, name))));
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    fs.accessSync(file, fs.constants.X_OK);
+    return fs.statSync(file).isFile();
+  } catch {
+    return false;
+  }
+}
+
+function expandHome(file: string): string {
+  return file.startsWith("~/") ? path.join(os.homedir(), file.slice(2)) : file;
 }
 
 export function messageOf(error: unknown): string {

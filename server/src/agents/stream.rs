@@ -198,11 +198,25 @@ impl Reading {
 
     fn claude_result(&mut self, event: &Value) {
         self.usage.cost_usd = event.get("total_cost_usd").and_then(Value::as_f64).or(self.usage.cost_usd);
-        let tokens: u64 =
-            ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"]
-                .iter()
-                .filter_map(|key| event.pointer(&format!("/usage/{key}")).and_then(Value::as_u64))
-                .sum();
+        // The sum per model also holds what side requests took; not every agent of this format tells it.
+        let models = event.get("modelUsage").and_then(Value::as_object);
+        let per_model: u64 = models
+            .into_iter()
+            .flat_map(serde_json::Map::values)
+            .map(|model| {
+                sum(
+                    model,
+                    &["inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens"],
+                )
+            })
+            .sum();
+        let in_all = event.get("usage").map_or(0, |usage| {
+            sum(
+                usage,
+                &["input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"],
+            )
+        });
+        let tokens = per_model.max(in_all);
         if tokens > 0 {
             self.usage.tokens = Some(tokens);
         }
@@ -370,6 +384,10 @@ impl Reading {
             _ => Vec::new(),
         }
     }
+}
+
+fn sum(object: &Value, keys: &[&str]) -> u64 {
+    keys.iter().filter_map(|key| object.get(key).and_then(Value::as_u64)).sum()
 }
 
 fn is_edit(tool: &str) -> bool {

@@ -86,11 +86,16 @@ pub fn init(place: &Place) -> Outcome {
 }
 
 pub fn graph(name: Protocol, format: GraphFormat) -> Outcome {
-    let graph = match format {
-        GraphFormat::Mermaid => protocol::mermaid(name.as_str()),
-        GraphFormat::Text => protocol::graph_text(name.as_str()),
-    };
-    print::stdout(&graph)?;
+    let graph = protocol::graph(name.as_str())
+        .ok_or_else(|| Failure::input(format!("there is no state graph of {}", name.as_str())))?;
+    match format {
+        GraphFormat::Mermaid => print::stdout(&graph)?,
+        // The same edges, one a line, without the diagram's frame.
+        GraphFormat::Text => {
+            let lines: Vec<&str> = graph.lines().map(str::trim).filter(|line| line.contains("-->")).collect();
+            print::stdout(&format!("{}\n", lines.join("\n")))?;
+        }
+    }
     Ok(Exit::Done)
 }
 

@@ -101,7 +101,8 @@ pub async fn examine(root: &Path, user_config: Option<&Path>, supervisor: &Super
         {
             let Ok(spec) = roster::spec(config, &name) else { continue };
             let probe = agents::probe(&spec, supervisor, root).await;
-            let program = probe.program.as_ref().map(|program| format!(" ({})", program.display())).unwrap_or_default();
+            let program =
+                probe.program.as_ref().map(|program| format!(" ({})", program.display())).unwrap_or_default();
             match (probe.problem, probe.version) {
                 (Some(problem), _) => say(State::Note, &format!("agent {name}"), problem),
                 (None, version) => say(

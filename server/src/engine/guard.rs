@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::checks::weaken;
 use crate::protocol::{Changes, Event, TreeId, Weakened};
 use crate::workspace::{self, Change, Checkpoint, ObjectId, Observation, OwnBytes, Place, RepoPath, Scope};
 
@@ -128,18 +129,24 @@ fn weakened(job: &Job, changes: &[Change]) -> Vec<Weakened> {
             .and_then(|state| workspace.object(state.content).ok())
             .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
     };
-    let mut found: Vec<Weakened> = changes
+    let texts: Vec<(&Change, Option<String>, Option<String>)> =
+        changes.iter().map(|change| (change, text(&change.before), text(&change.after))).collect();
+    let edits: Vec<weaken::Edit<'_>> = texts
         .iter()
-        .flat_map(|change| {
-            let before = text(&change.before);
-            let after = text(&change.after);
-            pending_weakened(Path::new(change.path.as_str()), before.as_deref(), after.as_deref())
+        .map(|(change, before, after)| weaken::Edit {
+            path: Path::new(change.path.as_str()),
+            before: before.as_deref(),
+            after: after.as_deref(),
         })
-        .map(|one| Weakened { path: one.path.to_string_lossy().into_owned(), line: one.line, what: one.what })
         .collect();
-    found.sort();
-    found.dedup();
-    found
+    weaken::find_weakened(&edits)
+        .into_iter()
+        .map(|one| Weakened {
+            path: one.path.to_string_lossy().into_owned(),
+            line: Some(one.line),
+            what: one.what,
+        })
+        .collect()
 }
 
 fn notes(seen: &Observation) -> Vec<String> {
@@ -176,13 +183,4 @@ pub(super) fn put_back(job: &Job, paths: &BTreeSet<String>) -> Result<Event, Fai
     let scope = job.scope(paths.iter().cloned().chain(seen))?;
     let changes = look(job, since, &scope, By::Worker)?;
     Ok(Event::Changed { action: job.step.id, changes })
-}
-
-struct PendingWeak {
-    path: std::path::PathBuf,
-    line: Option<u32>,
-    what: String,
-}
-fn pending_weakened(_: &Path, _: Option<&str>, _: Option<&str>) -> Vec<PendingWeak> {
-    Vec::new()
 }

@@ -383,6 +383,7 @@ fn settled_in_words(how: &Settled) -> Option<(FindingState, String)> {
         Settled::Manual { still_broken } => {
             Some((FindingState::Manual, format!("yours to fix: {still_broken}")))
         }
+        Settled::Disputed { why } => Some((FindingState::Disputed, format!("disputed: {why}"))),
         Settled::Open { .. } => None,
     }
 }

@@ -167,8 +167,26 @@ impl Workspace {
             ignored_folders: status.ignored_folders.iter().cloned().collect(),
             unprotected,
         };
+        self.keep_index(name);
         self.store_checkpoint(&checkpoint)?;
         Ok(checkpoint)
+    }
+
+    /// git replaces its index and never writes into it, so one more name keeps the index of this moment, for nothing.
+    /// It knows the length that each clean file had, which tells the contents apart that a filter maps to one blob.
+    fn keep_index(&self, name: &CheckpointName) {
+        let kept = self.kept_index(name);
+        if let Some(folder) = kept.parent() {
+            std::fs::create_dir_all(folder).ok();
+        }
+        std::fs::remove_file(&kept).ok();
+        if std::fs::hard_link(self.index_path(), &kept).is_err() {
+            std::fs::copy(self.index_path(), &kept).ok();
+        }
+    }
+
+    pub(super) fn kept_index(&self, name: &CheckpointName) -> std::path::PathBuf {
+        self.state_dir().join("indexes").join(format!("{}.{}", name.of_loop, name.label))
     }
 
     fn store_checkpoint(&self, checkpoint: &Checkpoint) -> Result<()> {
@@ -242,6 +260,7 @@ impl Workspace {
             let dated = taken.and_then(|text| serde_json::from_slice::<Dated>(&text).ok());
             if dated.is_none_or(|dated| dated.taken_at <= limit) {
                 self.store.repo().find_reference(&full)?.delete()?;
+                std::fs::remove_file(self.kept_index(&name)).ok();
                 gone += 1;
             }
         }

@@ -223,6 +223,8 @@ impl Disk {
 
     /// Removes the folders above `path` that are empty and were made after `since`; earlier ones are the user's.
     pub(super) fn prune_folders(&self, path: &RepoPath, since: SystemTime) {
+        // File systems stamp with the time of the last clock tick.
+        let since = since.checked_sub(Duration::from_millis(100)).unwrap_or(since);
         for folder in path.ancestors() {
             let full = folder.under(&self.root);
             let made_later = match full.symlink_metadata() {

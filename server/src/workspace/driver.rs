@@ -52,10 +52,18 @@ impl DriverLock {
         let failed = |source| LockError::File { path: path.clone(), source };
         std::fs::create_dir_all(state_dir).map_err(failed)?;
         let mut file = open(&path, true).map_err(failed)?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(rustix::io::Errno::WOULDBLOCK) => return Err(LockError::Held(recorded(&mut file))),
-            Err(error) => return Err(failed(error.into())),
+        // Somebody who only asks for the holder has the lock too, for a moment.
+        let mut attempts = 0;
+        loop {
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => break,
+                Err(rustix::io::Errno::WOULDBLOCK) if attempts < 5 => {
+                    attempts += 1;
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                Err(rustix::io::Errno::WOULDBLOCK) => return Err(LockError::Held(recorded(&mut file))),
+                Err(error) => return Err(failed(error.into())),
+            }
         }
         let since =
             SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs();
@@ -69,7 +77,10 @@ impl DriverLock {
     pub fn holder(state_dir: &Path) -> Option<HeldBy> {
         let mut file = open(&state_dir.join("lock"), false).ok()?;
         match flock(&file, FlockOperation::NonBlockingLockShared) {
-            Ok(()) => None,
+            Ok(()) => {
+                flock(&file, FlockOperation::Unlock).ok();
+                None
+            }
             Err(_) => Some(recorded(&mut file)),
         }
     }
@@ -84,6 +95,8 @@ impl Drop for DriverLock {
     fn drop(&mut self) {
         // The file stays: deleting it would let two processes lock two files of the same name.
         self.file.set_len(0).ok();
+        // A child that was forked and has not started its program yet would keep a merely closed lock.
+        flock(&self.file, FlockOperation::Unlock).ok();
     }
 }
 

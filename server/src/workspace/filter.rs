@@ -88,7 +88,7 @@ impl Workspace {
             _ => self.git.clone(),
         };
         let conversions = self.conversions(&git, &clean)?;
-        let index = self.read_index()?;
+        let index = index::read(&self.kept_index(&checkpoint.name))?;
         for path in clean {
             let entries = self.entries_at(checkpoint, &path)?;
             let state = match entries.first() {
@@ -124,7 +124,7 @@ impl Workspace {
         }
         let option = format!("--path={path}");
         let made = git.run(&["cat-file", "--filters", &option, &entry.id.to_string()])?;
-        // git remembers the length of the file that it last found clean. A file that was never checked out since the
+        // The index of the checkpoint remembers the length of a clean file. A file that was never checked out since the
         // filter was set up has the blob's own bytes.
         let length =
             index.get_path(std::path::Path::new(path.as_str()), 0).filter(|now| entry.id == now.id.into());

@@ -25,7 +25,9 @@ impl Workspace {
             }
             let (before, after) = (String::from_utf8_lossy(&before), String::from_utf8_lossy(&after));
             let text = similar::TextDiff::from_lines(before.as_ref(), after.as_ref());
-            diff.push_str(&text.unified_diff().header(&format!("a/{path}"), &format!("b/{path}")).to_string());
+            diff.push_str(
+                &text.unified_diff().header(&format!("a/{path}"), &format!("b/{path}")).to_string(),
+            );
         }
         Ok(diff)
     }

@@ -25,7 +25,7 @@ const BACKOFF_MS: [u64; 8] = [10, 25, 65, 100, 200, 400, 600, 600];
 static COUNTER: AtomicU64 = AtomicU64::new(0);
 
 /// `index.lock`, held. Dropping it releases the lock.
-struct Held {
+pub(super) struct Held {
     lock: PathBuf,
     claim: PathBuf,
     draft: PathBuf,
@@ -54,7 +54,7 @@ impl Workspace {
         if edits.is_empty() {
             return Ok(Vec::new());
         }
-        let held = self.take_index_lock()?;
+        let held = self.take_index_lock(&mut std::thread::sleep)?;
         fault::point("index.locked");
         let index_path = self.index_path();
         if index_path.exists() {
@@ -113,7 +113,9 @@ impl Workspace {
                 info.push(0);
             }
         }
-        const QUIET: [&str; 2] = ["-c", "core.hooksPath=/dev/null"];
+        // Without the second setting git clears skip-worktree of every entry whose file is there (R15).
+        const QUIET: [&str; 4] =
+            ["-c", "core.hooksPath=/dev/null", "-c", "sparse.expectFilesOutsideOfPatterns=true"];
         let run = |args: &[&str], input: &[u8]| -> Result<()> {
             let args: Vec<&str> = QUIET.iter().chain(args).copied().collect();
             git.feed(&args, input)?;
@@ -169,7 +171,8 @@ impl Workspace {
         }
     }
 
-    fn take_index_lock(&self) -> Result<Held> {
+    /// Takes the lock, calling `wait` between attempts for as long as somebody else has it.
+    pub(super) fn take_index_lock(&self, wait: &mut dyn FnMut(Duration)) -> Result<Held> {
         let state = self.state_dir();
         let failed = |path: &Path| {
             let path = path.to_path_buf();
@@ -191,7 +194,7 @@ impl Workspace {
                     return Ok(Held { lock, claim, draft, _alive: alive });
                 }
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => match waits.next() {
-                    Some(wait) => std::thread::sleep(Duration::from_millis(*wait)),
+                    Some(time) => wait(Duration::from_millis(*time)),
                     None => {
                         std::fs::remove_file(&claim).ok();
                         return Err(held_by_other(lock));

@@ -170,6 +170,16 @@ impl Workspace {
         }
     }
 
+    /// A scope of paths and globs that are relative to the folder that was opened; see [`Scope::new`].
+    pub fn scope<P: AsRef<Path>>(&self, paths: &[P], always_allow: &[String]) -> Result<Scope, PathError> {
+        let Some(prefix) = &self.prefix else { return Scope::new(&self.root, paths, always_allow) };
+        let inside = |path: &P| Path::new(prefix.as_str()).join(path.as_ref());
+        let paths: Vec<PathBuf> = paths.iter().map(inside).collect();
+        let literal = globset::escape(prefix.as_str());
+        let globs: Vec<String> = always_allow.iter().map(|glob| format!("{literal}/{glob}")).collect();
+        Scope::new(&self.root, &paths, &globs)
+    }
+
     /// The present text of a file; `None` when it is absent, no file, or not UTF-8.
     pub fn file_text(&self, path: &RepoPath) -> Result<Option<String>> {
         Ok(self.file_bytes(path)?.and_then(|bytes| String::from_utf8(bytes).ok()))
@@ -184,17 +194,16 @@ impl Workspace {
 
     /// Whether git ignores `path`. A tracked file is never ignored.
     pub fn is_ignored(&self, path: &RepoPath) -> Result<bool> {
-        let (code, _, stderr) = self.git.status(&["check-ignore", "-q", "--", path.as_str()], b"")?;
+        // check-ignore knows no literal pathspecs; with "./" in front nothing in the name is magic.
+        let git = self.git.with_env("GIT_LITERAL_PATHSPECS", "0");
+        let (code, _, stderr) = git.status(&["check-ignore", "-q", "--", &format!("./{path}")], b"")?;
+        let said = String::from_utf8_lossy(&stderr);
         match code {
             Some(0) => Ok(true),
             Some(1) => Ok(false),
-            // "beyond a symbolic link" or "in submodule": git would never add it, so nothing is to be ignored.
-            Some(128) if !stderr.is_empty() => Ok(false),
-            _ => Err(GitError::Failed {
-                command: "check-ignore".into(),
-                message: String::from_utf8_lossy(&stderr).into(),
-            }
-            .into()),
+            // git would never add such a path, so nothing is to be ignored.
+            _ if said.contains("beyond a symbolic link") || said.contains("in submodule") => Ok(false),
+            _ => Err(GitError::Failed { command: "check-ignore".into(), message: said.trim().into() }.into()),
         }
     }
 

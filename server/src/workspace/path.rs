@@ -161,12 +161,51 @@ fn is_git_folder(part: &str) -> bool {
     trimmed.eq_ignore_ascii_case(".git") || trimmed.eq_ignore_ascii_case("git~1")
 }
 
-/// The set of paths a loop may change.
-#[derive(Debug, Clone)]
+/// The set of paths a loop may change. Make it before the first dispatch and keep it (it serialises): made again later,
+/// it would be resolved through whatever links a worker has left.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(try_from = "ScopeRecord", into = "ScopeRecord")]
 pub struct Scope {
     paths: BTreeSet<RepoPath>,
     folders: BTreeSet<RepoPath>,
+    globs: Vec<String>,
     always_allow: GlobSet,
+}
+
+/// A scope as it is stored.
+#[derive(Serialize, Deserialize)]
+struct ScopeRecord {
+    paths: BTreeSet<RepoPath>,
+    folders: BTreeSet<RepoPath>,
+    always_allow: Vec<String>,
+}
+
+impl From<Scope> for ScopeRecord {
+    fn from(scope: Scope) -> ScopeRecord {
+        ScopeRecord { paths: scope.paths, folders: scope.folders, always_allow: scope.globs }
+    }
+}
+
+impl TryFrom<ScopeRecord> for Scope {
+    type Error = PathError;
+
+    fn try_from(record: ScopeRecord) -> Result<Scope, PathError> {
+        let always_allow = compiled(&record.always_allow)?;
+        Ok(Scope { paths: record.paths, folders: record.folders, globs: record.always_allow, always_allow })
+    }
+}
+
+fn compiled(always_allow: &[String]) -> Result<GlobSet, PathError> {
+    let refused = |glob: &str, why: &globset::Error| PathError::Glob {
+        glob: glob.to_owned(),
+        why: why.kind().to_string(),
+    };
+    let mut globs = GlobSetBuilder::new();
+    for glob in always_allow {
+        let built = GlobBuilder::new(glob).literal_separator(true).build();
+        globs.add(built.map_err(|why| refused(glob, &why))?);
+    }
+    globs.build().map_err(|why| refused(&always_allow.join(", "), &why))
 }
 
 impl Scope {
@@ -178,17 +217,12 @@ impl Scope {
         paths: &[P],
         always_allow: &[String],
     ) -> Result<Scope, PathError> {
-        let mut globs = GlobSetBuilder::new();
-        for glob in always_allow {
-            let built = GlobBuilder::new(glob).literal_separator(true).build();
-            globs.add(
-                built.map_err(|why| PathError::Glob { glob: glob.clone(), why: why.kind().to_string() })?,
-            );
-        }
-        let built = globs
-            .build()
-            .map_err(|why| PathError::Glob { glob: always_allow.join(", "), why: why.kind().to_string() })?;
-        let mut scope = Scope { paths: BTreeSet::new(), folders: BTreeSet::new(), always_allow: built };
+        let mut scope = Scope {
+            paths: BTreeSet::new(),
+            folders: BTreeSet::new(),
+            globs: always_allow.to_vec(),
+            always_allow: compiled(always_allow)?,
+        };
         for path in paths {
             scope.allow(root, path.as_ref())?;
         }

@@ -31,19 +31,41 @@ pub(super) struct Status {
 
 /// Runs `git status`. Renames are two paths here; the user's own `status.*` settings do not matter.
 pub(super) fn read(git: &Git, with_ignored: bool) -> Result<Status, GitError> {
-    let out = git.run(&[
-        "-c",
-        "core.fsmonitor=false",
-        "status",
-        "--porcelain=v2",
-        "-z",
-        "--no-renames",
-        "--no-ahead-behind",
-        "--untracked-files=all",
-        "--ignore-submodules=none",
-        if with_ignored { "--ignored=matching" } else { "--ignored=no" },
-    ])?;
+    // What git remembers about unchanged folders may be fooled by whoever sets timestamps back.
+    let mut settings: Vec<String> =
+        ["-c", "core.fsmonitor=false", "-c", "core.untrackedCache=false"].map(String::from).to_vec();
+    let out = loop {
+        let mut args = settings.clone();
+        args.extend(
+            [
+                "status",
+                "--porcelain=v2",
+                "-z",
+                "--no-renames",
+                "--no-ahead-behind",
+                "--untracked-files=all",
+                "--ignore-submodules=none",
+                if with_ignored { "--ignored=matching" } else { "--ignored=no" },
+            ]
+            .map(String::from),
+        );
+        match git.run(&args) {
+            // A required filter that cannot clean a file must not blind us to all others: without it, the file's own
+            // bytes are compared. Staging the file still fails, and says why.
+            Err(GitError::Failed { message, .. }) if settings.len() < 20 => match failed_filter(&message) {
+                Some(name) => settings.extend(["-c".into(), format!("filter.{name}.required=false")]),
+                None => return Err(GitError::Failed { command: "status".into(), message }),
+            },
+            other => break other?,
+        }
+    };
     Ok(parse(&out))
+}
+
+/// The filter's name in "clean filter 'NAME' failed".
+fn failed_filter(message: &str) -> Option<&str> {
+    let (_, rest) = message.split_once("clean filter '")?;
+    rest.split_once("' failed").map(|(name, _)| name)
 }
 
 fn parse(out: &[u8]) -> Status {

@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use fix_loop_tests::{binary, env_path, repository_root};
 
-use super::Story;
+use crate::story::Story;
 
 fn drive(story: &Story, how: &str) {
     let root = repository_root();

@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use fix_loop_tests::{binary, env_path, repository_root};
 
-use super::Story;
+use crate::story::Story;
 
 fn drive(story: &Story, how: &str) {
     let vscode = env_path("FIX_LOOP_VSCODE");
@@ -22,6 +22,9 @@ fn drive(story: &Story, how: &str) {
         .env("FIX_LOOP_REPO", story.repo.root())
         .env("FIX_LOOP_STATE", story.repo.outside().join("vscode"))
         .stdin(Stdio::null());
+    if let Some(picture) = std::env::var_os("FIX_LOOP_PICTURE") {
+        command.env("FIX_LOOP_PICTURE", picture);
+    }
     let output = command.output().expect("Node is installed");
     let said = format!(
         "{}\n--- stderr\n{}",

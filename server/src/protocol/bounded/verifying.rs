@@ -73,10 +73,14 @@ impl Bounded {
         self.undo_what_checks_changed(changes, Then::Decide);
     }
 
-    /// Takes up a new finding that a fix caused, once.
+    /// Takes up a finding that a fix caused. Known already, it is not new but still there, whatever else was said of it.
     fn found(&mut self, finding: NewFinding, by_check: bool) {
-        let known = self.regressions.iter().any(|regression| regression.finding.key == finding.key);
-        if known || self.findings.iter().any(|held| held.key == finding.key) {
+        if let Some(said) = self.said_mut(&finding.key) {
+            if by_check {
+                said.check = Some(CheckVerdict::Persists { why: finding.title, failing: Vec::new() });
+            } else {
+                said.judged = Some((Judging::Persists, finding.evidence));
+            }
             return;
         }
         self.record(Record::Found(finding.clone()));

@@ -154,3 +154,10 @@ pub(super) fn told(observation: &Observation) -> Vec<String> {
 pub(super) fn strings<T: std::fmt::Display>(all: &[T]) -> Vec<String> {
     all.iter().map(ToString::to_string).collect()
 }
+
+/// Adds and commits `library` as the submodule `sub`.
+pub(super) fn add_submodule(fix: &Fixture, library: &Fixture) {
+    let url = library.dir.path().to_str().unwrap();
+    fix.git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", url, "sub"]);
+    fix.git(&["commit", "-q", "-m", "submodule"]);
+}
