@@ -27,7 +27,9 @@ pub fn input() -> ConvergeInput {
 }
 
 pub fn graph() -> Graph {
-    Graph::of(Converge::new(input()), events, key, |view: &View| view.state.to_owned())
+    let mut graph = Graph::default();
+    graph.walk(Converge::new(input()), events, key, |view: &View| view.state.to_owned());
+    graph
 }
 
 /// What makes two states the same: everything that a later decision depends on. Words do not, nor do the numbers of
