@@ -19,6 +19,9 @@ pub mod review_output;
 pub mod suggestion;
 pub mod tree;
 
+#[cfg(test)]
+mod tests;
+
 pub use anchor::{Anchor, BufferEdit, BufferPlace};
 pub use finding::{Edit, Finding, FindingCheck, FindingId, Note, Position, Severity, Verdict};
 pub use fingerprint::{Cited, Fingerprint};
