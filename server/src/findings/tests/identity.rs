@@ -123,6 +123,16 @@ fn a_file_read_again_after_the_fix_is_not_a_new_finding() {
 }
 
 #[test]
+fn the_memory_keeps_what_a_suggestion_deletes() {
+    let suggestion = json!([{"file": "src/calc.py", "start": {"line": 2, "column": 5}, "end": {"line": 2, "column": 17}, "replacement": "x"}]);
+    let files = [("a.json".into(), review(json!([finding_json(json!({"suggestion": suggestion}))])))];
+    let first = intake(&files, &calc_tree());
+    let changed = MemoryTree::of([("src/calc.py", CALC.replace("return a / b", "return 1 + 2"))]);
+    let again = intake_with(&files, &changed, &first.memory);
+    assert_eq!(again.workable[0].finding.suggestion[0].deleted.as_deref(), Some("return a / b"));
+}
+
+#[test]
 fn the_memory_follows_the_anchor() {
     let files = [("a.json".into(), review(json!([finding_json(json!({}))])))];
     let mut first = intake(&files, &calc_tree());

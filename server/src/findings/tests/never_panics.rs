@@ -73,7 +73,7 @@ fn every_sample_with_one_byte_changed_is_read_or_refused() {
         let mut bytes = sample.into_bytes();
         for at in 0..bytes.len() {
             let byte = bytes[at];
-            for other in [b'"', b'[', b'-', b'9', 0xff] {
+            for other in [b'"', b'9', 0xff] {
                 bytes[at] = other;
                 let _ = import(&bytes, "a");
             }

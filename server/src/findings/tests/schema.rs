@@ -86,3 +86,15 @@ fn a_note_is_written_as_the_import_command_prints_it() {
         json!({"finding": null, "field": "line_end", "was": 99, "became": 12, "why": "calc.py has 12 lines"})
     );
 }
+
+#[test]
+fn a_finding_that_this_program_wrote_keeps_a_path_that_looks_like_a_place() {
+    let finding: Finding = serde_json::from_value(finding_json(json!({"file": "odd:12"}))).unwrap();
+    assert_eq!(finding.file.as_deref(), Some("odd:12"));
+    let review =
+        review(json!([finding_json(json!({"file": "calc.py:12", "line_start": null, "line_end": null}))]));
+    assert_eq!(
+        (review.findings[0].file.as_deref(), review.findings[0].line_start),
+        (Some("calc.py"), Some(12))
+    );
+}

@@ -83,6 +83,9 @@ fn lines_are_taken_out_of_paths() {
         ("src/a.py lines 7-9", "src/a.py", span(7, Some(9))),
         ("C:\\x\\a.py:12", "C:\\x\\a.py", span(12, None)),
         ("dir with space/é😀.js:3", "dir with space/é😀.js", span(3, None)),
+        ("Copy(2)", "Copy(2)", None),
+        ("npm/x@1", "npm/x@1", None),
+        ("page#2", "page#2", None),
         ("Makefile", "Makefile", None),
         ("", "", None),
     ] {
