@@ -1,3 +1,7 @@
+mod discover;
 mod judge;
+mod pattern;
+mod readers;
 mod select;
+mod text;
 mod weaken;
