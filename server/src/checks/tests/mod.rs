@@ -1,3 +1,4 @@
+mod batch;
 mod discover;
 mod judge;
 mod pattern;
