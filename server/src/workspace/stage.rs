@@ -183,7 +183,18 @@ impl Workspace {
             return Err(StageRefused::Conflicts(conflicts));
         }
         edits.sort_by(|a, b| a.path.cmp(&b.path));
-        let foreign = self.edit_index(&edits, true)?;
+        let foreign = match self.edit_index(&edits, true) {
+            // A new file where the index has a folder, or the other way round: the user's entry would have to go.
+            Err(WorkspaceError::IndexSideEffect(path)) => {
+                let Ok(path) = RepoPath::new(&path) else {
+                    return Err(WorkspaceError::IndexSideEffect(path).into());
+                };
+                let why = "the fix puts something else in place of an entry of yours";
+                let entry = self.index_entries(&path)?.first().copied();
+                return Err(StageRefused::Conflicts(vec![self.conflict(&path, why, None, None, entry)?]));
+            }
+            other => other?,
+        };
         if !foreign.is_empty() {
             let asked =
                 foreign.iter().map(|path| self.meanwhile(path, start, target.get(path).cloned().flatten()));
