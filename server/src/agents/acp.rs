@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use tokio_util::compat::{TokioAsyncReadCompatExt as _, TokioAsyncWriteCompatExt as _};
 
 use super::excerpt;
-use super::failure::{Failure, FailureClass, classify};
+use super::failure::{FailureClass, classify};
 use super::parse::{ReportProblem, parse_report};
 use super::report::Report;
 use super::run::{Dispatch, GRACE, KEEP, LEAST, Outcome, follow_up, missing_from};
