@@ -1,5 +1,7 @@
-fn main() {
-    if std::env::args_os().nth(1).is_some_and(|argument| argument == "supervise") {
-        fix_loop::process::supervise_main();
-    }
+//! `fix-loop`: the command line. Everything that it does is the library's; here are arguments, printing and exit codes.
+
+mod cli;
+
+fn main() -> std::process::ExitCode {
+    cli::main()
 }

@@ -158,6 +158,10 @@ pub struct Snapshot {
     pub fixing_off: Option<String>,
     /// What `show` in the configuration asks for.
     pub show: Show,
+    /// Something is under way that does not wait for a person.
+    pub busy: bool,
+    /// This process drives the work tree; else it only follows.
+    pub driving: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -236,13 +240,13 @@ pub struct QuestionView {
     pub recommended: String,
 }
 
-pub(super) enum Message {
+pub(crate) enum Message {
     Command(Command, oneshot::Sender<Result<Reply, Refusal>>),
     Buffer(BufferEvent),
     /// Something on disk changed that may be a findings file or the configuration.
     FilesChanged,
     Shutdown(oneshot::Sender<()>),
-    Internal(super::Internal),
+    Internal(super::driver::Internal),
 }
 
 /// A cheap, cloneable way to one running engine.
@@ -282,11 +286,57 @@ impl EngineHandle {
         self.notices.subscribe()
     }
 
+    pub fn is_driving(&self) -> bool {
+        self.snapshots.borrow().driving
+    }
+
+    /// What a run did (DESIGN 4).
+    pub async fn report(&self) -> Result<super::RunReport, Refusal> {
+        self.ask(super::driver::Internal::Report).await
+    }
+
+    /// What a run would do (`--dry-run`).
+    pub async fn plan(&self, only: Vec<FindingRef>) -> Result<super::Plan, Refusal> {
+        self.ask(|answer| super::driver::Internal::Plan(only, answer)).await?
+    }
+
+    /// Returns once everything sent so far is taken in and shown.
+    pub async fn settled(&self) {
+        let _ = self.ask(super::driver::Internal::Settled).await;
+    }
+
+    async fn ask<T>(
+        &self,
+        question: impl FnOnce(oneshot::Sender<T>) -> super::driver::Internal,
+    ) -> Result<T, Refusal> {
+        let (answer, reply) = oneshot::channel();
+        let gone = || Refusal { kind: RefusalKind::Environment, message: "the engine has stopped".into() };
+        self.messages.send(Message::Internal(question(answer))).map_err(|_| gone())?;
+        reply.await.map_err(|_| gone())
+    }
+
     /// Ends what runs (a running worker is ended, its loop stays interrupted in the ledger) and gives the lock back.
     pub async fn shutdown(&self) {
         let (done, wait) = oneshot::channel();
         if self.messages.send(Message::Shutdown(done)).is_ok() {
             let _ = wait.await;
         }
+    }
+}
+
+#[cfg(test)]
+impl EngineHandle {
+    /// A handle whose other end the test plays: it sends the snapshots and takes the messages.
+    pub(crate) fn for_tests(
+        first: Snapshot,
+    ) -> (EngineHandle, watch::Sender<Arc<Snapshot>>, mpsc::UnboundedReceiver<Message>) {
+        let (messages, received) = mpsc::unbounded_channel();
+        let (publish, snapshots) = watch::channel(Arc::new(first));
+        let (notices, _) = broadcast::channel(64);
+        (EngineHandle { messages, snapshots, notices }, publish, received)
+    }
+
+    pub(crate) fn notice_for_tests(&self, notice: Notice) {
+        let _ = self.notices.send(notice);
     }
 }

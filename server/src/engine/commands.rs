@@ -76,7 +76,10 @@ impl Driver {
             Command::FixFile { path } => {
                 let all = self.all_fixable(|finding| finding.detail.file.as_deref() == Some(&path));
                 if all.is_empty() {
-                    return refuse(RefusalKind::NotNow, format!("{path} has no finding that can be fixed now"));
+                    return refuse(
+                        RefusalKind::NotNow,
+                        format!("{path} has no finding that can be fixed now"),
+                    );
                 }
                 self.fix(all)
             }
@@ -158,7 +161,9 @@ impl Driver {
             1 => Ok(hits.remove(0)),
             _ => refuse(
                 RefusalKind::Unknown,
-                format!("several findings are called {name}; name one by its fingerprint (`fix-loop status`)"),
+                format!(
+                    "several findings are called {name}; name one by its fingerprint (`fix-loop status`)"
+                ),
             ),
         }
     }
@@ -220,12 +225,21 @@ impl Driver {
         let chosen: Choice = question.options[pick(&words, choice)?];
         self.feed(
             r#loop,
-            Event::Answered { question: QuestionNumber(question.number.0), choice: chosen, by: AnsweredBy::User, text },
+            Event::Answered {
+                question: QuestionNumber(question.number.0),
+                choice: chosen,
+                by: AnsweredBy::User,
+                text,
+            },
         );
         done(format!("{id}: {}", chosen.words()))
     }
 
-    fn answer_own(&mut self, question: super::opening::OwnQuestion, chosen: OwnChoice) -> Result<Reply, Refusal> {
+    fn answer_own(
+        &mut self,
+        question: super::opening::OwnQuestion,
+        chosen: OwnChoice,
+    ) -> Result<Reply, Refusal> {
         match (question.asked, chosen) {
             (Asked::Trust, OwnChoice::TrustRoot) => self.trust(),
             (Asked::Trust, _) => {
@@ -249,7 +263,10 @@ impl Driver {
         self.can_write()?;
         self.write(Entry::Trusted { commands: self.commands_hash.clone() });
         self.own_questions.retain(|question| !matches!(question.asked, Asked::Trust));
-        done(format!("{} is trusted with the commands that its configuration names now", self.setup.root.display()))
+        done(format!(
+            "{} is trusted with the commands that its configuration names now",
+            self.setup.root.display()
+        ))
     }
 
     // ------------------------------------------------------------ running loops
@@ -312,15 +329,16 @@ impl Driver {
             return refuse(RefusalKind::NotNow, format!("loop {id} is undone already"));
         }
         if self.state.loops.values().any(|run| run.is_working() && run.writes_in_the_users_tree()) {
-            return refuse(RefusalKind::NotNow, "another loop is at work in this tree; wait for it or cancel it");
+            return refuse(
+                RefusalKind::NotNow,
+                "another loop is at work in this tree; wait for it or cancel it",
+            );
         }
         let Some(workspace) = self.workspace.clone() else {
             return refuse(RefusalKind::Environment, "there is no git repository here");
         };
-        let left_alone = super::restoring::undo(&workspace, &run.traces).map_err(|error| Refusal {
-            kind: RefusalKind::Environment,
-            message: error.to_string(),
-        })?;
+        let left_alone = super::restoring::undo(&workspace, &run.traces)
+            .map_err(|error| Refusal { kind: RefusalKind::Environment, message: error.to_string() })?;
         self.write(Entry::Undone { r#loop: id, left_alone: left_alone.clone() });
         if left_alone.is_empty() {
             done(format!("loop {id} is undone"))
@@ -341,7 +359,9 @@ impl Driver {
             .own_questions
             .iter()
             .filter_map(|question| match &question.asked {
-                Asked::DirtyBuffer { r#loop, paths } if !paths.iter().any(|path| self.buffers.is_dirty(path)) => {
+                Asked::DirtyBuffer { r#loop, paths }
+                    if !paths.iter().any(|path| self.buffers.is_dirty(path)) =>
+                {
                     Some(*r#loop)
                 }
                 _ => None,
@@ -413,7 +433,8 @@ impl Driver {
         self.notice(NoticeLevel::Info, None, format!("running check {name}"));
         tokio::spawn(async move {
             let result = checking::failures_as_findings(&tools, &name).await;
-            let _ = messages.send(super::api::Message::Internal(Internal::FromCheck { name, result, answer }));
+            let _ =
+                messages.send(super::api::Message::Internal(Internal::FromCheck { name, result, answer }));
         });
     }
 
@@ -432,7 +453,6 @@ impl Driver {
         })
     }
 }
-
 
 /// The option named by its text (any case) or its 1-based number.
 fn pick(options: &[&str], choice: &str) -> Result<usize, Refusal> {
@@ -466,10 +486,16 @@ async fn wait_for_reply(state_dir: &std::path::Path, name: &str) -> Result<Reply
         let waited = started.elapsed();
         // A request that nobody takes is not left lying about to be obeyed hours later.
         if waited.as_secs() >= 10 && requests::withdraw(state_dir, name) {
-            return refuse(RefusalKind::Environment, "the process that drives this work tree does not answer");
+            return refuse(
+                RefusalKind::Environment,
+                "the process that drives this work tree does not answer",
+            );
         }
         if waited.as_secs() >= 600 {
-            return refuse(RefusalKind::Environment, "the process that drives this work tree took the request and has not answered");
+            return refuse(
+                RefusalKind::Environment,
+                "the process that drives this work tree took the request and has not answered",
+            );
         }
     }
 }
@@ -480,7 +506,8 @@ mod tests {
 
     #[test]
     fn an_option_is_named_by_its_text_or_number() {
-        let options = ["Approve expanded scope", "Reject — fix within original scope only", "Defer this finding"];
+        let options =
+            ["Approve expanded scope", "Reject — fix within original scope only", "Defer this finding"];
         for (choice, expected) in [
             ("1", Some(0)),
             (" 3 ", Some(2)),

@@ -11,18 +11,21 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
-use crate::config::Config;
+use crate::config::{Config, Protocol};
 use crate::process::{Cancel, Supervisor};
 use crate::protocol::{Action, ActionId, AnsweredBy, Event, FindingKey, Question, Step};
 use crate::workspace::{DriverLock, Workspace};
 
 use super::act::{self, Job, Tools};
-use super::api::{EngineHandle, Message, Notice, NoticeLevel, Refusal, RefusalKind, Reply, Snapshot};
+use super::api::{
+    EngineHandle, InputError, Message, Notice, NoticeLevel, Refusal, RefusalKind, Reply, Snapshot,
+};
 use super::buffers::Buffers;
 use super::follow::Followed;
 use super::inbox::Inbox;
 use super::ledger::{Entry, Ledger, LoopId, Produced};
 use super::opening::OwnQuestion;
+use super::plan::Plan;
 use super::report::RunReport;
 use super::state::State;
 use super::{requests, view};
@@ -39,13 +42,32 @@ pub enum Answers {
 /// What the engine's own tasks tell the driver.
 pub(crate) enum Internal {
     /// Something has to be in the ledger before the action goes on.
-    Produced { r#loop: LoopId, action: ActionId, produced: Box<Produced>, written: oneshot::Sender<()> },
+    Produced {
+        r#loop: LoopId,
+        action: ActionId,
+        produced: Box<Produced>,
+        written: oneshot::Sender<()>,
+    },
     /// An action ended with this event.
-    Acted { r#loop: LoopId, action: ActionId, event: Box<Event> },
-    Activity { r#loop: LoopId, line: String },
+    Acted {
+        r#loop: LoopId,
+        action: ActionId,
+        event: Box<Event>,
+    },
+    Activity {
+        r#loop: LoopId,
+        line: String,
+    },
     /// A check run for `fromCheck` ended: this ReviewOutput goes into the inbox.
-    FromCheck { name: String, result: Result<crate::findings::ReviewOutput, String>, answer: Option<oneshot::Sender<Result<Reply, Refusal>>> },
+    FromCheck {
+        name: String,
+        result: Result<crate::findings::ReviewOutput, String>,
+        answer: Option<oneshot::Sender<Result<Reply, Refusal>>>,
+    },
     Report(oneshot::Sender<RunReport>),
+    Plan(Vec<String>, oneshot::Sender<Result<Plan, Refusal>>),
+    /// Answered once everything sent before is taken in and shown.
+    Settled(oneshot::Sender<()>),
 }
 
 /// Everything that is fixed while the engine runs.
@@ -56,7 +78,7 @@ pub struct Setup {
     /// The editor or `--trust` vouches for this root.
     pub trusted: bool,
     /// `--protocol`, else the configuration's.
-    pub protocol: Option<String>,
+    pub protocol: Option<Protocol>,
     /// `--agent`: the fixer's agent.
     pub agent: Option<String>,
     /// Findings files beside the inbox.
@@ -67,12 +89,19 @@ pub struct Setup {
     pub user_config: Option<PathBuf>,
     /// Whether loops left open by an earlier process are asked about (`run`, editors) or left alone.
     pub resume: bool,
+    /// Take the lock if it is free; else only look.
+    pub drive: bool,
+    /// Show a configuration that cannot be read and go on with the defaults, instead of stopping.
+    pub lenient: bool,
 }
 
 pub(super) struct Driver {
     pub setup: Setup,
     pub config: Arc<Config>,
     pub commands_hash: String,
+    pub config_error: Option<InputError>,
+    /// What loading the configuration had to say.
+    pub notes: Vec<String>,
     pub workspace: Option<Arc<Workspace>>,
     /// Why nothing can be fixed here.
     pub fixing_off: Option<String>,
@@ -84,6 +113,8 @@ pub(super) struct Driver {
     pub inbox: Inbox,
     pub buffers: Buffers,
     pub own_questions: Vec<OwnQuestion>,
+    /// The highest serial of an own question so far.
+    pub asked_before: u32,
     /// Loops interrupted by the end of an earlier process, until the user has answered.
     pub interrupted: BTreeSet<LoopId>,
     pub running: HashMap<LoopId, Running>,
@@ -212,6 +243,14 @@ impl Driver {
                 let report = RunReport::of(self);
                 let _ = answer.send(report);
             }
+            Internal::Plan(only, answer) => {
+                let _ = answer.send(Plan::of(self, &only));
+            }
+            Internal::Settled(answer) => {
+                self.pump();
+                self.publish();
+                let _ = answer.send(());
+            }
         }
     }
 
@@ -220,7 +259,7 @@ impl Driver {
             return self.follow();
         }
         let Some(workspace) = &self.workspace else { return false };
-        let state_dir = workspace.state_dir().to_path_buf();
+        let state_dir = workspace.state_dir();
         let taken = requests::take(&state_dir);
         let any = !taken.is_empty();
         for request in taken {
@@ -309,7 +348,6 @@ impl Driver {
             cancel: running.cancel.clone(),
             saved: self.buffers.saved_since(&run.traces),
             approved: self.state.approved.clone(),
-            others_own: self.state.own_paths_of_others(id),
             tools: Tools {
                 workspace,
                 supervisor: self.setup.supervisor.clone(),
@@ -378,11 +416,9 @@ impl Driver {
     }
 
     fn next_to_start(&mut self) -> Option<LoopId> {
-        let writing = self
-            .state
-            .loops
-            .values()
-            .any(|run| run.is_working() && run.writes_in_the_users_tree() && !self.interrupted.contains(&run.id()));
+        let writing = self.state.loops.values().any(|run| {
+            run.is_working() && run.writes_in_the_users_tree() && !self.interrupted.contains(&run.id())
+        });
         let queued: Vec<LoopId> =
             self.state.loops.values().filter(|run| run.is_queued()).map(|run| run.id()).collect();
         if queued.is_empty() {
@@ -413,7 +449,9 @@ impl Driver {
         self.state
             .loops
             .values()
-            .filter(|run| run.id() != id && !run.is_queued() && !run.is_ended() && run.writes_in_the_users_tree())
+            .filter(|run| {
+                run.id() != id && !run.is_queued() && !run.is_ended() && run.writes_in_the_users_tree()
+            })
             .any(|run| run.traces.own.paths().any(|path| scope.contains(path.as_str())))
     }
 

@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::findings::Finding;
+use crate::findings::{Finding, Memory};
 use crate::process::Identity;
 use crate::protocol::{ActionId, Event, Role, Tier, WorkerId};
-use crate::workspace::{Checkpoint, FileStates, SetAside, Staged, fault};
+use crate::workspace::{Checkpoint, OwnBytes, SetAside, Staged, fault};
 
-use super::running::MachineStart;
+use super::running::{FixStates, MachineStart};
 
 /// Number of a loop in its work tree, from 1; shown as `L1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -48,26 +48,50 @@ pub struct Line {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Entry {
-    /// A finding was seen for the first time: its entry in the findings file keeps this fingerprint, whatever happens
-    /// to the code that it cites.
-    Known { entry: String, fingerprint: String },
+    /// What intake remembers of the findings seen so far, so that an entry keeps its identity whatever happens to the
+    /// code that it cites. The latest holds.
+    Seen {
+        memory: Box<Memory>,
+    },
     /// A loop exists, queued until its `Started`.
     Opened(Box<Opened>),
     /// An event of a loop's protocol.
-    Event { r#loop: LoopId, event: Box<Event> },
+    Event {
+        r#loop: LoopId,
+        event: Box<Event>,
+    },
     /// An action is about to be carried out.
-    Begun { r#loop: LoopId, action: ActionId },
+    Begun {
+        r#loop: LoopId,
+        action: ActionId,
+    },
     /// What carrying an action out brought about, beside its event.
-    Produced { r#loop: LoopId, action: ActionId, produced: Box<Produced> },
+    Produced {
+        r#loop: LoopId,
+        action: ActionId,
+        produced: Box<Produced>,
+    },
     /// The user decided about a finding outside of any loop.
-    Decided { fingerprint: String, decision: Decision },
-    Undone { r#loop: LoopId, left_alone: Vec<String> },
+    Decided {
+        fingerprint: String,
+        decision: Decision,
+    },
+    Undone {
+        r#loop: LoopId,
+        left_alone: Vec<String>,
+    },
     /// The user trusts this root with the commands of this hash.
-    Trusted { commands: String },
+    Trusted {
+        commands: String,
+    },
     /// The user approved a command that a findings file brought.
-    Approved { command: Vec<String> },
+    Approved {
+        command: Vec<String>,
+    },
     /// After a restart the user chose to go on with, or to give up, what was interrupted.
-    Resumed { r#loop: LoopId },
+    Resumed {
+        r#loop: LoopId,
+    },
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -79,6 +103,8 @@ pub struct Opened {
     pub agent: Option<String>,
     /// The loop whose *Try a different approach* this one is.
     pub follows: Option<LoopId>,
+    /// The revision that was reviewed, if the review said so.
+    pub base: Option<String>,
 }
 
 /// A finding as it was when its loop opened; the loop's briefs are made from this.
@@ -104,19 +130,36 @@ pub enum Decision {
 pub enum Produced {
     Checkpoint(Checkpoint),
     /// A worker was chosen for a dispatch.
-    Worker { worker: WorkerId, role: Role, round: u32, tier: Tier, agent: String, model: Option<String>, effort: Option<String> },
+    Worker {
+        worker: WorkerId,
+        role: Role,
+        round: u32,
+        tier: Tier,
+        agent: String,
+        model: Option<String>,
+        effort: Option<String>,
+    },
     /// Its process runs.
     Process(Identity),
-    WorkerEnded { worker: WorkerId, seconds: f64, cost_usd: Option<f64>, tokens: Option<u64>, outcome: String },
+    WorkerEnded {
+        worker: WorkerId,
+        seconds: f64,
+        cost_usd: Option<f64>,
+        tokens: Option<u64>,
+        outcome: String,
+    },
     SetAside(SetAside),
-    /// The loop's own bytes, for every path that it changed so far.
-    Own(FileStates),
-    /// What is in the index on behalf of this loop.
+    /// The loop's own bytes, ever and now.
+    Own {
+        own: OwnBytes,
+        fix: FixStates,
+    },
+    /// What was put into the index on behalf of this loop.
     Staged(Staged),
-    /// Nothing is in the index on behalf of this loop any more.
-    Unstaged,
     /// The checks as they ran before the fix.
-    Before(Vec<super::checking::BeforeRun>),
+    Before(super::checking::Before),
+    /// Digest of what the checks said.
+    Output(String),
     /// The managed worktree of a `converge` loop.
     Managed(super::managed::Managed),
     Note(String),
@@ -180,8 +223,8 @@ impl Ledger {
         bytes.push(b'\n');
         fault::point("ledger before");
         let whole = (|| {
-            // Two writes only where a fault test asks for a torn line; one everywhere else.
-            if fault::armed() {
+            // Two writes, so that a fault test can leave a torn line; one in a release build.
+            if cfg!(debug_assertions) {
                 let (head, tail) = bytes.split_at(bytes.len() / 2);
                 self.file.write_all(head)?;
                 fault::point("ledger torn");
@@ -202,9 +245,11 @@ impl Ledger {
 pub fn read(path: &Path) -> Result<Journal, LedgerError> {
     let mut bytes = Vec::new();
     match File::open(path) {
-        Ok(mut file) => file
-            .read_to_end(&mut bytes)
-            .map_err(|source| LedgerError::Io { path: path.into(), what: "read", source })?,
+        Ok(mut file) => file.read_to_end(&mut bytes).map_err(|source| LedgerError::Io {
+            path: path.into(),
+            what: "read",
+            source,
+        })?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Journal::default()),
         Err(source) => return Err(LedgerError::Io { path: path.into(), what: "read", source }),
     };

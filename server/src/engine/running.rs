@@ -11,14 +11,17 @@ use crate::protocol::bounded::{Bounded, BoundedInput};
 use crate::protocol::converge::{Converge, ConvergeInput};
 use crate::protocol::rereview::{Rereview, RereviewInput};
 use crate::protocol::{
-    Action, ActionId, Attempt, Event, FindingKey, Inherited, Machine, NewFinding, QuestionNumber, Record, Role, Settled,
-    Standing, Step, View, WorkerId,
+    Action, ActionId, Attempt, Event, FindingKey, Inherited, Machine, NewFinding, QuestionNumber, Record,
+    Report, Role, RootCause, Settled, Standing, Step, View, WorkerId,
 };
-use crate::workspace::{Checkpoint, FileStates, SetAside, Staged};
+use crate::workspace::{Checkpoint, FileState, OwnBytes, RepoPath, SetAside, StagedEntries};
 
-use super::checking::BeforeRun;
+use super::checking::Before;
 use super::ledger::{LoopId, Opened, Produced};
 use super::managed::Managed;
+
+/// The state of each path that a loop changed; `None`: deleted.
+pub type FixStates = BTreeMap<RepoPath, Option<FileState>>;
 
 /// What a machine is started with; the ledger keeps it, so that the same machine can be made again.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -35,6 +38,14 @@ impl MachineStart {
             MachineStart::Bounded(_) => "bounded",
             MachineStart::Converge(_) => "converge",
             MachineStart::Rereview(_) => "rereview",
+        }
+    }
+
+    pub fn budget(&self) -> crate::protocol::Budget {
+        match self {
+            MachineStart::Bounded(input) => input.budget,
+            MachineStart::Converge(input) => input.budget,
+            MachineStart::Rereview(input) => input.budget,
         }
     }
 
@@ -71,24 +82,34 @@ pub struct Traces {
     pub checkpoints: BTreeMap<ActionId, Checkpoint>,
     pub first_checkpoint: Option<ActionId>,
     pub last_checkpoint: Option<ActionId>,
-    /// The loop's bytes and index entries as they were when the last finding was resolved.
-    pub at_resolution: Option<(FileStates, Option<Staged>)>,
-    /// The loop's own bytes now.
-    pub own: FileStates,
-    /// The loop's own bytes before the latest worker.
-    pub own_before_worker: FileStates,
-    pub staged: Option<Staged>,
+    /// Milliseconds since the epoch.
+    pub last_checkpoint_at: u64,
+    /// The first checkpoint after the latest resolution.
+    pub after_resolution: Option<ActionId>,
+    /// Something was resolved, and no checkpoint was taken since.
+    pub resolution_pending: bool,
+    /// Every state that the loop ever gave to a path or an index entry.
+    pub own: OwnBytes,
+    /// What the loop's fix is now: the state of each path that it changed.
+    pub fix: FixStates,
+    /// The same at each checkpoint, for restores.
+    pub fix_at: BTreeMap<ActionId, FixStates>,
+    /// What is in the index on behalf of this loop.
+    pub staged: StagedEntries,
     pub set_aside: Vec<SetAside>,
-    pub before: Option<Vec<BeforeRun>>,
+    pub before: Option<Before>,
+    /// Digests of what the checks said, before the fix and after each attempt.
+    pub outputs: Vec<String>,
     pub managed: Option<Managed>,
     pub workers: Vec<WorkerLine>,
     pub attempts: Vec<Attempt>,
     pub notes: Vec<String>,
     pub decisions: Vec<Decided>,
     pub found: Vec<NewFinding>,
+    /// `converge`: the consolidated root causes, regressions of the fix included.
+    pub roots: Vec<RootCause>,
     pub settled: BTreeMap<FindingKey, Settled>,
     pub inherit: Option<Inherited>,
-    pub last_output: BTreeMap<String, String>,
 }
 
 /// A person's recorded decision.
@@ -170,6 +191,9 @@ impl LoopRun {
         if matches!(event, Event::Started) {
             self.started_at.get_or_insert(at);
         }
+        if let Event::Reported { report, .. } = &event {
+            self.keep_roots(report);
+        }
         let steps = self.machine.handle(at, event);
         for step in &steps {
             match &step.action {
@@ -184,12 +208,32 @@ impl LoopRun {
         steps
     }
 
+    fn keep_roots(&mut self, report: &Report) {
+        match report {
+            Report::Consolidated { roots, .. } => self.traces.roots = roots.clone(),
+            Report::Closed { regressions, .. } => {
+                for found in regressions {
+                    if !self.traces.roots.iter().any(|root| root.id == found.key.0) {
+                        self.traces.roots.push(RootCause {
+                            id: found.key.0.clone(),
+                            confirmed: true,
+                            from: vec![found.key.clone()],
+                            root_cause: found.title.clone(),
+                            evidence: found.evidence.clone(),
+                        });
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
     fn record(&mut self, at: u64, record: &Record) {
         let traces = &mut self.traces;
         match record {
             Record::Settled { key, how } => {
                 if matches!(how, Settled::Resolved { .. } | Settled::Demoted { .. }) {
-                    traces.at_resolution = Some((traces.own.clone(), traces.staged.clone()));
+                    traces.resolution_pending = true;
                 }
                 traces.settled.insert(key.clone(), how.clone());
             }
@@ -210,14 +254,18 @@ impl LoopRun {
         }
     }
 
-    pub fn produced(&mut self, action: ActionId, produced: Produced) {
+    pub fn produced(&mut self, at: u64, action: ActionId, produced: Produced) {
         let traces = &mut self.traces;
         match produced {
             Produced::Checkpoint(checkpoint) => {
                 traces.first_checkpoint.get_or_insert(action);
                 traces.last_checkpoint = Some(action);
-                traces.own_before_worker = traces.own.clone();
+                traces.last_checkpoint_at = at;
+                traces.fix_at.insert(action, traces.fix.clone());
                 traces.checkpoints.insert(action, checkpoint);
+                if std::mem::take(&mut traces.resolution_pending) {
+                    traces.after_resolution = Some(action);
+                }
             }
             Produced::Worker { worker, role, round, agent, model, .. } => traces.workers.push(WorkerLine {
                 worker,
@@ -246,10 +294,13 @@ impl LoopRun {
                 }
             }
             Produced::SetAside(set_aside) => traces.set_aside.push(set_aside),
-            Produced::Own(own) => traces.own = own,
-            Produced::Staged(staged) => traces.staged = Some(staged),
-            Produced::Unstaged => traces.staged = None,
-            Produced::Before(runs) => traces.before = Some(runs),
+            Produced::Own { own, fix } => {
+                traces.own = own;
+                traces.fix = fix;
+            }
+            Produced::Staged(staged) => traces.staged.record(&staged),
+            Produced::Before(before) => traces.before = Some(before),
+            Produced::Output(digest) => traces.outputs.push(digest),
             Produced::Managed(managed) => traces.managed = Some(managed),
             Produced::Note(note) => traces.notes.push(note),
         }

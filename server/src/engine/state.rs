@@ -25,8 +25,8 @@ pub struct Life {
 pub struct State {
     pub loops: BTreeMap<LoopId, LoopRun>,
     pub lives: BTreeMap<String, Life>,
-    /// Entry of a findings file → the fingerprint it was given when first seen.
-    pub known: BTreeMap<String, String>,
+    /// What intake remembers.
+    pub memory: crate::findings::Memory,
     pub trusted: BTreeSet<String>,
     pub approved: Vec<Vec<String>>,
     /// Interrupted loops whose resume question has been answered.
@@ -49,9 +49,7 @@ impl State {
         self.revision += 1;
         let at = line.at;
         match line.entry {
-            Entry::Known { entry, fingerprint } => {
-                self.known.insert(entry, fingerprint);
-            }
+            Entry::Seen { memory } => self.memory = *memory,
             Entry::Opened(opened) => {
                 self.loops.insert(opened.id, LoopRun::open(at, *opened));
             }
@@ -63,7 +61,7 @@ impl State {
             }
             Entry::Produced { r#loop, action, produced } => {
                 if let Some(run) = self.loops.get_mut(&r#loop) {
-                    run.produced(action, *produced);
+                    run.produced(at, action, *produced);
                 }
             }
             Entry::Decided { fingerprint, decision } => {
@@ -122,6 +120,8 @@ impl State {
     }
 
     pub fn last_loop(&self, fingerprint: &str) -> Option<&LoopRun> {
-        self.loops.values().rev().find(|run| run.has(fingerprint) || run.traces.found.iter().any(|found| found.key.0 == fingerprint))
+        self.loops.values().rev().find(|run| {
+            run.has(fingerprint) || run.traces.found.iter().any(|found| found.key.0 == fingerprint)
+        })
     }
 }
