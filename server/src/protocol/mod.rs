@@ -9,7 +9,10 @@
 //! follows. Folding the same events with the same times gives the same state, which is how the ledger brings it back.
 
 pub mod bounded;
+pub mod converge;
+mod docket;
 pub mod explore;
+pub mod rereview;
 pub mod vocabulary;
 
 pub use vocabulary::*;
@@ -54,6 +57,8 @@ pub trait Machine {
 pub fn graph(protocol: &str) -> Option<String> {
     match protocol {
         "bounded" => Some(bounded::world::graph().mermaid()),
+        "converge" => Some(converge::world::graph().mermaid()),
+        "rereview" => Some(rereview::world::graph().mermaid()),
         _ => None,
     }
 }

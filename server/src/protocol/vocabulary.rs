@@ -430,9 +430,10 @@ pub enum Event {
 /// index entries that a worker staged already taken back.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Changes {
-    /// In scope and the loop's own; sorted.
+    /// In scope and the loop's own; sorted. In `converge`, committed or not.
     pub in_scope: Vec<Path>,
-    /// Set aside as objects; sorted.
+    /// Set aside as objects; sorted. In `converge` nothing is set aside: these are committed paths, which
+    /// `Restore { to: BeforeWorker }` takes back with the commit.
     pub out_of_scope: Vec<Path>,
     /// Unified diff of the set-aside changes, bounded.
     pub out_of_scope_diff: String,
@@ -603,6 +604,12 @@ pub struct Prepared {
     pub review_base: String,
     pub head: String,
     pub branch: String,
+    /// Where the managed worktree is, for people.
+    #[serde(default)]
+    pub worktree: String,
+    /// Paths that differ between `review_base` and `head`: the scope of a finding that names no file.
+    #[serde(default)]
+    pub changed: Vec<Path>,
     pub has_spec: bool,
     pub has_standards: bool,
     pub validation: Option<Validation>,
@@ -809,6 +816,10 @@ pub enum Settled {
     },
     /// Open, nothing of this loop left in the tree.
     Open {
+        why: String,
+    },
+    /// `converge`: the checker disputes it, with evidence.
+    Disputed {
         why: String,
     },
 }

@@ -3,3 +3,4 @@
 mod agents;
 mod checks;
 mod process;
+mod real_agents;

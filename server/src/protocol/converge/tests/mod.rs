@@ -1,0 +1,8 @@
+//! The Review Fix Loop against its rules: stories, every reachable state, random orders, and rules that can fail.
+
+mod blocks;
+mod doctored;
+mod enumeration;
+mod random;
+mod rules;
+mod stories;
