@@ -37,13 +37,13 @@ pub(super) fn wanted(params: &CodeActionParams) -> bool {
 
 pub(super) fn actions(found: &[AtRange<'_>], capabilities: &Capabilities) -> Vec<CodeActionOrCommand> {
     let mut list = List { actions: Vec::new(), capabilities, several: found.len() > 1 };
-    let mut asked: Vec<&str> = Vec::new();
+    let mut asked: Vec<(Option<&str>, &str)> = Vec::new();
     for at in found {
-        if let Some(question) = question(at)
-            && !asked.contains(&question.id.as_str())
-        {
-            asked.push(&question.id);
-            list.answers(at, question);
+        for question in questions(at) {
+            if !asked.contains(&(at.workspace, &question.id)) {
+                asked.push((at.workspace, &question.id));
+                list.answers(at, question);
+            }
         }
     }
     for at in found {
@@ -56,9 +56,15 @@ pub(super) fn actions(found: &[AtRange<'_>], capabilities: &Capabilities) -> Vec
     list.actions
 }
 
-fn question<'a>(at: &AtRange<'a>) -> Option<&'a QuestionView> {
-    let id = at.finding.offers.question.as_deref()?;
-    at.snapshot.questions.iter().find(|question| question.id == id)
+/// The open questions about a finding, and those about nothing in particular, such as trust: a dismissed prompt is never
+/// lost.
+fn questions<'a>(at: &AtRange<'a>) -> impl Iterator<Item = &'a QuestionView> {
+    let finding = at.finding;
+    at.snapshot.questions.iter().filter(|question| {
+        question.findings.is_empty()
+            || question.findings.contains(&finding.detail.fingerprint)
+            || finding.offers.question.as_ref() == Some(&question.id)
+    })
 }
 
 struct List<'c> {

@@ -22,6 +22,8 @@ use super::folders::{Folder, FolderId, place};
 use super::text::{Encoding, Text, head, printable};
 
 pub(super) const SOURCE: &str = "fix-loop";
+/// Editors written in JavaScript count no further exactly.
+const LARGEST_NUMBER: u64 = 1 << 53;
 const BODY_LINES: usize = 4;
 const BODY_CHARACTERS: usize = 600;
 
@@ -203,7 +205,7 @@ fn message(finding: &FindingView) -> String {
 }
 
 fn data(finding: &FindingView) -> serde_json::Value {
-    json!({"id": finding.detail.id, "generation": finding.generation})
+    json!({"id": finding.detail.id, "generation": finding.generation % LARGEST_NUMBER})
 }
 
 fn read_text(file: &Path) -> Text {

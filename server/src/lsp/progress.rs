@@ -29,6 +29,9 @@ type Key = (FolderId, String);
 pub(super) struct Loops {
     last: u64,
     loops: HashMap<Key, Entry>,
+    /// Loops that ended before the editor answered; shown for a moment when it does, so that each loop that an editor
+    /// made room for has its one begin and one end.
+    late: Vec<Entry>,
 }
 
 struct Entry {
@@ -93,7 +96,7 @@ impl Loops {
         for running in &snapshot.status.loops {
             let key = (folder, running.id.clone());
             if AT_REST.contains(&running.state.as_str()) {
-                self.loops.remove(&key);
+                self.end(&key);
                 continue;
             }
             let message = message(running);
@@ -116,12 +119,23 @@ impl Loops {
             }
         }
         let listed = |id: &str| snapshot.status.loops.iter().any(|running| running.id == id);
-        self.loops.retain(|(of, id), _| *of != folder || listed(id));
+        let gone: Vec<Key> =
+            self.loops.keys().filter(|(of, id)| *of == folder && !listed(id)).cloned().collect();
+        for key in gone {
+            self.end(&key);
+        }
         create
     }
 
     /// What the editor answered to the request to create `token`.
     pub fn created(&mut self, token: &str, agreed: bool, client: &Client) {
+        if let Some(late) = self.late.iter().position(|entry| entry.token == token) {
+            let entry = self.late.swap_remove(late);
+            if agreed {
+                drop(Shown::begin(client, token, &entry.title, &entry.message));
+            }
+            return;
+        }
         let Some(entry) = self.loops.values_mut().find(|entry| entry.token == token) else { return };
         entry.phase = if agreed {
             Phase::Shown(Shown::begin(client, token, &entry.title, &entry.message))
@@ -141,6 +155,14 @@ impl Loops {
 
     pub fn forget(&mut self, folder: FolderId) {
         self.loops.retain(|(of, _), _| *of != folder);
+    }
+
+    fn end(&mut self, key: &Key) {
+        if let Some(entry) = self.loops.remove(key)
+            && matches!(entry.phase, Phase::Creating)
+        {
+            self.late.push(entry);
+        }
     }
 
     pub fn end_all(&mut self) {

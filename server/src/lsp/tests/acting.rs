@@ -157,6 +157,29 @@ async fn an_open_question_is_answered_by_action_with_the_recommended_option_firs
 }
 
 #[tokio::test]
+async fn a_question_about_no_finding_is_offered_at_every_finding_and_only_once() {
+    let change = |snapshot: &mut crate::engine::Snapshot| {
+        let mut trust = question("trust1");
+        trust.findings.clear();
+        let mut other = question("Q2");
+        other.findings = vec!["fp9".into()];
+        snapshot.questions = vec![trust, other];
+    };
+    let findings = vec![finding(1, 3, 4), finding(2, 4, 4)];
+    let mut session = Session::start(Setup { findings, change, ..Setup::default() }).await;
+    session.editor.diagnostics().await;
+    let dialog = session.editor.next("window/showMessageRequest").await;
+    session.editor.respond(&dialog, Value::Null).await;
+    session.editor.next("window/showMessageRequest").await;
+    let actions = session.actions("src/a.py", 3, None).await;
+    let answers: Vec<_> =
+        titles(&actions).into_iter().filter(|title| title.starts_with("Answer: ")).collect();
+    assert_eq!(answers, ["Answer: Approve expanded scope (recommended)", "Answer: Defer this finding"]);
+    assert_eq!(actions[0]["command"]["arguments"][0]["question"], "trust1");
+    session.finish().await;
+}
+
+#[tokio::test]
 async fn settled_findings_offer_what_can_still_be_done_and_ignored_ones_nothing() {
     let mut deferred = finding(1, 3, 3);
     deferred.detail.state = FindingState::Deferred;

@@ -15,6 +15,7 @@ async fn a_finding_is_shown_on_its_first_line_with_everything_needed_to_judge_it
     let mut shown = finding(7, 4, 4);
     shown.body = "The result is never used.\nCallers rely on it.\u{1b}[0m".into();
     shown.standing = "round 1 of 2: verifying".into();
+    shown.generation = (1 << 53) + 5;
     let mut session = Session::start(Setup { findings: vec![shown], ..Setup::default() }).await;
     let published = session.editor.diagnostics().await;
     assert_eq!(
@@ -27,7 +28,7 @@ async fn a_finding_is_shown_on_its_first_line_with_everything_needed_to_judge_it
                 "code": "AC-1",
                 "source": "fix-loop",
                 "message": "Finding 7\nThe result is never used.\nCallers rely on it.[0m\nround 1 of 2: verifying",
-                "data": {"id": 7, "generation": 1},
+                "data": {"id": 7, "generation": 5},
             }],
         }),
         "no version, since the file is not open"

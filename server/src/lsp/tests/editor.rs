@@ -440,6 +440,8 @@ pub fn snapshot(root: &Path, findings: Vec<FindingView>) -> Snapshot {
         input_errors: Vec::new(),
         fixing_off: None,
         show: Show::Unconfirmed,
+        busy: false,
+        driving: true,
     }
 }
 

@@ -109,14 +109,15 @@ async fn a_refused_progress_is_never_begun_and_an_editor_without_progress_is_not
 }
 
 #[tokio::test]
-async fn a_loop_that_ended_before_the_editor_agreed_is_not_shown() {
+async fn a_loop_that_ended_before_the_editor_agreed_is_begun_and_ended_at_once() {
     let mut session = session().await;
     session.engine.change(|snapshot| snapshot.status.loops = vec![running_loop("L1", "fixing")]);
     let create = session.editor.next("window/workDoneProgress/create").await;
     session.engine.change(|snapshot| snapshot.status.loops.clear());
     session.sync().await;
     session.editor.respond(&create, Value::Null).await;
-    session.editor.settle().await;
+    assert_eq!(progress(&mut session).await.1["kind"], "begin");
+    assert_eq!(progress(&mut session).await.1["kind"], "end");
     session.finish().await;
 }
 
