@@ -21,7 +21,9 @@ fn opened(story: &Story) -> LspClient {
         (&diagnostic["severity"], &diagnostic["source"], &diagnostic["code"], &diagnostic["data"]["id"]),
         (&json!(2), &json!("fix-loop"), &json!("AC-1"), &json!("f1"))
     );
-    assert!(diagnostic["message"].as_str().is_some_and(|text| text.starts_with("BAD is a word that must go")));
+    assert!(
+        diagnostic["message"].as_str().is_some_and(|text| text.starts_with("BAD is a word that must go"))
+    );
     client
 }
 
