@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::imports::imported_files;
 use super::weaken::is_test_path;
-use super::{CheckName, CheckRun, FailingTest, Place};
+use super::{CheckName, CheckRun, FailingTest, Place, stands_for_no_test};
 
 /// A confirmed P1 in the making.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,12 +68,17 @@ fn draft(test: &FailingTest, check: &CheckName, root: &Path) -> Draft {
     if let Some(file) = &file {
         related.remove(file);
     }
+    let (title, criterion) = if stands_for_no_test(&test.name) {
+        (format!("{check} cannot {}", test.name), format!("{check} can {}", test.name))
+    } else {
+        (format!("Failing test: {}", test.name), criterion_of_test(&test.name))
+    };
     Draft {
-        title: format!("Failing test: {}", test.name),
+        title,
         body: body(test),
         line: place.map(|place| place.line),
         file,
-        criterion: criterion_of_test(&test.name),
+        criterion,
         check: check.clone(),
         related_files: related.into_iter().collect(),
     }

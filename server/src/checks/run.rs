@@ -99,10 +99,12 @@ fn settle(first: CheckRun, second: CheckRun, expected: &BTreeSet<String>) -> Che
 /// One run, with the wider one in its place when narrowing found no test.
 async fn once(check: &Check, root: &Path, supervisor: &Supervisor, cancel: &Cancel) -> CheckRun {
     let What::Command(command) = &check.what else { return pattern::run(check, root) };
-    let narrow = start(check, command, &command.argv, root, supervisor, cancel).await;
+    let narrow = start(check, command, &command.argv, command.limit, root, supervisor, cancel).await;
     match (&narrow.outcome, &command.wider) {
         (Outcome::Inconclusive(Why::NothingRan), Some(wider)) => {
-            let mut wide = start(check, command, wider, root, supervisor, cancel).await;
+            // One wall clock for both.
+            let left = command.limit.saturating_sub(Duration::from_secs_f64(narrow.seconds));
+            let mut wide = start(check, command, wider, left, root, supervisor, cancel).await;
             wide.seconds += narrow.seconds;
             wide.leftovers += narrow.leftovers;
             wide
@@ -115,6 +117,7 @@ async fn start(
     check: &Check,
     command: &Command,
     argv: &[String],
+    limit: Duration,
     root: &Path,
     supervisor: &Supervisor,
     cancel: &Cancel,
@@ -138,7 +141,7 @@ async fn start(
         cwd,
         env: environment::of_check(command, root, scratch.path()),
         stdin: Vec::new(),
-        limit: command.limit,
+        limit,
         grace: GRACE,
         keep: KEEP,
     };

@@ -347,9 +347,14 @@ fn diff(job: &Job) -> Result<String, Failed> {
     } else {
         job.tools.workspace.diff(job.first_checkpoint()?, &paths).map_err(|error| error.to_string())?
     };
+    Ok(bounded(&whole))
+}
+
+/// A diff that fits into a brief.
+pub(super) fn bounded(whole: &str) -> String {
     if whole.len() <= LONGEST_DIFF {
-        return Ok(whole);
+        return whole.to_owned();
     }
     let cut = (0..=LONGEST_DIFF).rev().find(|&at| whole.is_char_boundary(at)).unwrap_or(0);
-    Ok(format!("{}\n… ({} more bytes)\n", &whole[..cut], whole.len() - cut))
+    format!("{}\n… ({} more bytes)\n", &whole[..cut], whole.len() - cut)
 }

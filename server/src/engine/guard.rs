@@ -160,7 +160,7 @@ fn notes(seen: &Observation) -> Vec<String> {
     notes
 }
 
-fn shorten(diff: &str) -> String {
+pub(super) fn shorten(diff: &str) -> String {
     if diff.len() <= LONGEST_DIFF {
         return diff.to_owned();
     }

@@ -37,6 +37,7 @@ mod requests;
 mod restoring;
 mod roster;
 mod running;
+mod snapshots;
 mod start;
 mod starting;
 mod state;

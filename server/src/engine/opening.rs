@@ -218,8 +218,10 @@ impl Driver {
 
     fn open_converge(&mut self, attached: Option<Vec<LoopFinding>>) -> Result<Reply, Refusal> {
         let findings = attached.unwrap_or_default();
-        let _ = findings;
-        refuse(RefusalKind::NotNow, "the converge protocol is not driven yet")
+        let start = starting::converge(self, &findings)
+            .map_err(|message| Refusal { kind: RefusalKind::Environment, message })?;
+        let id = self.open(findings, start, None);
+        Ok(Reply { message: format!("the converging loop {id}"), loops: vec![id.to_string()] })
     }
 
     /// *Try a different approach*, or an allowed raise: a new loop that is told everything tried so far.

@@ -8,10 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::bounded::{Bounded, BoundedInput};
+use crate::protocol::converge::{Converge, ConvergeInput};
 use crate::protocol::rereview::{Rereview, RereviewInput};
 use crate::protocol::{
     Action, ActionId, Attempt, Event, FindingKey, Inherited, Machine, NewFinding, QuestionNumber, Record,
-    Role, Settled, Standing, Step, View, WorkerId,
+    Report, Role, RootCause, Settled, Standing, Step, View, WorkerId,
 };
 use crate::workspace::{Checkpoint, FileState, OwnBytes, RepoPath, SetAside, StagedEntries};
 
@@ -27,6 +28,7 @@ pub type FixStates = BTreeMap<RepoPath, Option<FileState>>;
 #[serde(rename_all = "snake_case")]
 pub enum MachineStart {
     Bounded(BoundedInput),
+    Converge(ConvergeInput),
     Rereview(RereviewInput),
 }
 
@@ -34,6 +36,7 @@ impl MachineStart {
     pub fn protocol(&self) -> &'static str {
         match self {
             MachineStart::Bounded(_) => "bounded",
+            MachineStart::Converge(_) => "converge",
             MachineStart::Rereview(_) => "rereview",
         }
     }
@@ -41,6 +44,7 @@ impl MachineStart {
     pub fn budget(&self) -> crate::protocol::Budget {
         match self {
             MachineStart::Bounded(input) => input.budget,
+            MachineStart::Converge(input) => input.budget,
             MachineStart::Rereview(input) => input.budget,
         }
     }
@@ -48,6 +52,7 @@ impl MachineStart {
     fn machine(&self) -> Box<dyn Machine + Send + Sync> {
         match self {
             MachineStart::Bounded(input) => Box::new(Bounded::new(input.clone())),
+            MachineStart::Converge(input) => Box::new(Converge::new(input.clone())),
             MachineStart::Rereview(input) => Box::new(Rereview::new(input.clone())),
         }
     }
@@ -101,6 +106,8 @@ pub struct Traces {
     pub notes: Vec<String>,
     pub decisions: Vec<Decided>,
     pub found: Vec<NewFinding>,
+    /// `converge`: the consolidated root causes, regressions of the fix included.
+    pub roots: Vec<RootCause>,
     pub settled: BTreeMap<FindingKey, Settled>,
     pub inherit: Option<Inherited>,
 }
@@ -173,7 +180,7 @@ impl LoopRun {
     }
 
     pub fn writes_in_the_users_tree(&self) -> bool {
-        true
+        !matches!(self.opened.start, MachineStart::Converge(_))
     }
 
     /// Feeds one event to the machine and keeps what it records.
@@ -183,6 +190,9 @@ impl LoopRun {
         }
         if matches!(event, Event::Started) {
             self.started_at.get_or_insert(at);
+        }
+        if let Event::Reported { report, .. } = &event {
+            self.keep_roots(report);
         }
         let steps = self.machine.handle(at, event);
         for step in &steps {
@@ -196,6 +206,26 @@ impl LoopRun {
         }
         self.view = self.machine.view();
         steps
+    }
+
+    fn keep_roots(&mut self, report: &Report) {
+        match report {
+            Report::Consolidated { roots, .. } => self.traces.roots = roots.clone(),
+            Report::Closed { regressions, .. } => {
+                for found in regressions {
+                    if !self.traces.roots.iter().any(|root| root.id == found.key.0) {
+                        self.traces.roots.push(RootCause {
+                            id: found.key.0.clone(),
+                            confirmed: true,
+                            from: vec![found.key.clone()],
+                            root_cause: found.title.clone(),
+                            evidence: found.evidence.clone(),
+                        });
+                    }
+                }
+            }
+            _ => {}
+        }
     }
 
     fn record(&mut self, at: u64, record: &Record) {

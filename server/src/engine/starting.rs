@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::config::{Protocol, Round1Evidence};
 use crate::protocol::bounded::{AlwaysAllowed, BoundedInput, EvidenceNeeded, LoopKind};
+use crate::protocol::converge::{ConvergeInput, Source};
 use crate::protocol::rereview::{GapSubject, RereviewInput};
-use crate::protocol::{Budget, Gap, GateWord, Inherited, Role, Subject, Tier};
+use crate::protocol::{Budget, Gap, GateWord, Inherited, NewFinding, Role, Subject, Tier};
 
 use super::driver::Driver;
 use super::ledger::LoopFinding;
@@ -141,5 +142,38 @@ pub(super) fn rereview(
         has_diagnoser: has(driver, Role::Diagnoser),
         simplify: false,
         inherited: inherited.unwrap_or_default(),
+    }))
+}
+
+/// With findings the review is skipped; without, the committed difference is reviewed.
+pub(super) fn converge(driver: &Driver, findings: &[LoopFinding]) -> Result<MachineStart, String> {
+    must_have_fixer(driver)?;
+    let mut needed = vec![Role::Checker, Role::Closer];
+    if findings.is_empty() {
+        needed.push(Role::Reviewer);
+    }
+    for role in needed {
+        roster::choose(&driver.config, driver.setup.agent.as_deref(), role, Tier::Scoped)?;
+    }
+    let attached: Vec<NewFinding> = findings
+        .iter()
+        .map(|finding| NewFinding {
+            key: Driver::key(&finding.fingerprint),
+            severity: view::severity(finding.finding.severity),
+            title: finding.finding.title.clone(),
+            body: finding.finding.body.clone(),
+            file: finding.finding.file.clone(),
+            line: finding.finding.line_start,
+            evidence: finding.finding.evidence.clone().unwrap_or_default(),
+            criterion: finding.finding.criterion.clone().unwrap_or_default(),
+            caused_by: None,
+        })
+        .collect();
+    let scope = findings.iter().flat_map(|finding| driver.inbox.scope_of(finding)).collect();
+    Ok(MachineStart::Converge(ConvergeInput {
+        source: if attached.is_empty() { Source::Review } else { Source::Attached(attached) },
+        budget: budget(driver, Protocol::Converge),
+        scope,
+        standards_only: false,
     }))
 }

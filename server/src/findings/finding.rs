@@ -275,7 +275,7 @@ impl<'de> Deserialize<'de> for Finding {
             &value,
             1,
             &super::reading::Inherited::default(),
-            super::reading::Manner::V1,
+            super::reading::Manner::Exact,
         )
         .map(|read| read.finding)
         .map_err(serde::de::Error::custom)

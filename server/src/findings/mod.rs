@@ -19,10 +19,13 @@ pub mod review_output;
 pub mod suggestion;
 pub mod tree;
 
+#[cfg(test)]
+mod tests;
+
 pub use anchor::{Anchor, BufferEdit, BufferPlace};
 pub use finding::{Edit, Finding, FindingCheck, FindingId, Note, Position, Severity, Verdict};
 pub use fingerprint::{Cited, Fingerprint};
-pub use import::{ImportError, Imported, import, import_with};
+pub use import::{Format, ImportError, Imported, import, import_with};
 pub use inbox::{Change, Content, Inbox};
 pub use intake::{
     ConfirmedFinding, Ignored, Intake, Memory, Placed, SourceName, UnconfirmedFinding, failed_criteria,

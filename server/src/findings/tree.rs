@@ -3,7 +3,8 @@
 //! Owns the rule which paths lie inside the root (DESIGN 5, 11, R04, R07). [`DiskTree`] reads files and follows links; it
 //! never writes. What the editor has open and unsaved is laid over it with [`MemoryTree`] by whoever knows the buffers.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Component, Path, PathBuf};
 
 /// Why a path is refused.
@@ -30,6 +31,36 @@ pub trait SourceText {
     /// The text of a resolved path in a revision; `None` where that is not known.
     fn text_at(&self, _revision: &str, _path: &str) -> Option<String> {
         None
+    }
+}
+
+/// Reads every text once: hundreds of findings are often about a handful of files.
+pub(super) struct ReadOnce<'a> {
+    tree: &'a dyn SourceText,
+    texts: RefCell<HashMap<String, Option<String>>>,
+    revisions: RefCell<HashMap<(String, String), Option<String>>>,
+}
+
+impl<'a> ReadOnce<'a> {
+    pub(super) fn new(tree: &'a dyn SourceText) -> Self {
+        ReadOnce { tree, texts: RefCell::default(), revisions: RefCell::default() }
+    }
+}
+
+impl SourceText for ReadOnce<'_> {
+    fn resolve(&self, path: &str) -> Result<String, PathRefused> {
+        self.tree.resolve(path)
+    }
+
+    fn text(&self, path: &str) -> Option<String> {
+        let mut texts = self.texts.borrow_mut();
+        texts.entry(path.to_owned()).or_insert_with(|| self.tree.text(path)).clone()
+    }
+
+    fn text_at(&self, revision: &str, path: &str) -> Option<String> {
+        let key = (revision.to_owned(), path.to_owned());
+        let mut revisions = self.revisions.borrow_mut();
+        revisions.entry(key).or_insert_with(|| self.tree.text_at(revision, path)).clone()
     }
 }
 

@@ -94,6 +94,9 @@ pub struct Checkpoint {
     pub(super) ignored: BTreeMap<RepoPath, FileState>,
     /// Ignored folders and whatever they hold.
     pub(super) ignored_folders: BTreeSet<RepoPath>,
+    /// Configuration, exclusions and hooks in the git folder, by name.
+    #[serde(default)]
+    pub(super) git_files: BTreeMap<String, ObjectId>,
     /// Paths that would be lost if a worker damaged them.
     pub unprotected: Vec<Unprotected>,
 }
@@ -165,6 +168,7 @@ impl Workspace {
             files,
             ignored: self.ignored_states(&status)?,
             ignored_folders: status.ignored_folders.iter().cloned().collect(),
+            git_files: self.git_files(),
             unprotected,
         };
         self.keep_index(name);
@@ -331,6 +335,21 @@ impl Workspace {
             Err(error) => return Err(error.into()),
         };
         Ok(Head { commit, branch })
+    }
+
+    /// The files by which a worker could make a later git command of the user's run something.
+    pub(super) fn git_files(&self) -> BTreeMap<String, ObjectId> {
+        let mut names: Vec<String> =
+            ["config", "config.worktree", "info/exclude", "info/attributes"].map(Into::into).into();
+        if let Ok(hooks) = std::fs::read_dir(self.common_dir.join("hooks")) {
+            let hooks = hooks.flatten().filter_map(|hook| hook.file_name().into_string().ok());
+            names.extend(hooks.filter(|name| !name.ends_with(".sample")).map(|name| format!("hooks/{name}")));
+        }
+        let digest = |name: &String| {
+            let read = |folder: &std::path::Path| std::fs::read(folder.join(name)).ok();
+            read(&self.common_dir).map(|bytes| ObjectId::of_bytes(&bytes))
+        };
+        names.into_iter().filter_map(|name| digest(&name).map(|id| (name, id))).collect()
     }
 
     pub(super) fn ref_state(&self) -> Result<RefState> {

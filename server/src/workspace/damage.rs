@@ -4,8 +4,8 @@
 
 use std::borrow::Cow;
 
+use super::breach::Breach;
 use super::hunks::{hunks, is_binary, lines};
-use super::observe::Breach;
 use super::path::RepoPath;
 
 const UTF8_BOM: &[u8] = b"\xef\xbb\xbf";

@@ -19,6 +19,8 @@ struct Conversions {
     line_endings: bool,
     /// A filter, an encoding or `ident`.
     other: bool,
+    /// The filter is git-lfs.
+    lfs: bool,
 }
 
 impl Conversions {
@@ -41,6 +43,15 @@ impl Workspace {
         }
         let conversions = self.conversions(&self.git, std::slice::from_ref(path))?;
         let conversions = conversions.get(path).copied().unwrap_or_default();
+        let pointer = |id: ObjectId| self.store.read(id).is_ok_and(|blob| is_lfs_pointer(&blob));
+        if conversions.lfs && in_index.is_none_or(pointer) && !is_lfs_pointer(bytes) && !self.has_lfs()? {
+            return Err(GitError::Failed {
+                command: "hash-object".into(),
+                message: "the file is kept by git-lfs, which is not set up here; run `git lfs install`"
+                    .into(),
+            }
+            .into());
+        }
         let keeps_crlf = conversions.automatic_line_endings
             && !conversions.other
             && in_index.and_then(|id| self.store.read(id).ok()).is_some_and(|blob| has_crlf_text(&blob));
@@ -77,7 +88,18 @@ impl Workspace {
                 clean.push(path.clone());
             }
         }
-        if clean.is_empty() {
+        states.extend(self.clean_states(checkpoint, &clean)?);
+        Ok(states)
+    }
+
+    /// What a checkout of the index of a checkpoint would write at these paths.
+    pub(super) fn clean_states(
+        &self,
+        checkpoint: &Checkpoint,
+        paths: &[RepoPath],
+    ) -> Result<BTreeMap<RepoPath, Option<FileState>>> {
+        let mut states = BTreeMap::new();
+        if paths.is_empty() {
             return Ok(states);
         }
         // Attributes are those of the checkpoint's commit where a worker has changed them since.
@@ -87,18 +109,18 @@ impl Workspace {
             (true, Some(commit)) => self.git.with_env("GIT_ATTR_SOURCE", commit.to_string()),
             _ => self.git.clone(),
         };
-        let conversions = self.conversions(&git, &clean)?;
+        let conversions = self.conversions(&git, paths)?;
         let index = index::read(&self.kept_index(&checkpoint.name))?;
-        for path in clean {
-            let entries = self.entries_at(checkpoint, &path)?;
+        for path in paths {
+            let entries = self.entries_at(checkpoint, path)?;
             let state = match entries.first() {
                 Some(entry) if !entry.skip_worktree => {
-                    let convert = conversions.get(&path).copied().unwrap_or_default();
-                    Some(self.checked_out(&git, &path, entry, convert, &index)?)
+                    let convert = conversions.get(path).copied().unwrap_or_default();
+                    Some(self.checked_out(&git, path, entry, convert, &index)?)
                 }
                 _ => None,
             };
-            states.insert(path, state);
+            states.insert(path.clone(), state);
         }
         Ok(states)
     }
@@ -137,6 +159,13 @@ impl Workspace {
         Ok(state)
     }
 
+    /// Without its driver git would take the raw file in place of the pointer, silently (R11).
+    fn has_lfs(&self) -> Result<bool> {
+        let (code, _, _) =
+            self.git.status(&["config", "--get-regexp", r"^filter\.lfs\.(clean|process)$"], b"")?;
+        Ok(code == Some(0))
+    }
+
     fn conversions(&self, git: &Git, paths: &[RepoPath]) -> Result<BTreeMap<RepoPath, Conversions>> {
         let mut input = Vec::new();
         for path in paths {
@@ -173,10 +202,16 @@ impl Workspace {
                 let automatic_line_endings =
                     text == "auto" || (text == "unspecified" && automatic && !is_set("eol"));
                 let other = is_set("ident") || is_set("filter") || is_set("working-tree-encoding");
-                (path, Conversions { automatic_line_endings, line_endings, other })
+                let lfs = get("filter") == "lfs";
+                (path, Conversions { automatic_line_endings, line_endings, other, lfs })
             })
             .collect())
     }
+}
+
+/// Whether these bytes stand for a file that git-lfs keeps.
+pub(super) fn is_lfs_pointer(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"version https://git-lfs.github.com/spec/")
 }
 
 /// What git calls text with CRLF: at least one CRLF, no NUL, no lone CR, and few other control characters.

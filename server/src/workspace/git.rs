@@ -35,6 +35,9 @@ const KEPT: [&str; 6] = [
     "GIT_CEILING_DIRECTORIES",
 ];
 
+/// Exit code (`None`: ended by a signal), stdout and stderr.
+pub(super) type Ended = (Option<i32>, Vec<u8>, Vec<u8>);
+
 /// git, bound to one work tree.
 #[derive(Debug, Clone)]
 pub(super) struct Git {
@@ -101,11 +104,7 @@ impl Git {
     }
 
     /// Runs git and returns exit code, stdout and stderr, for commands whose exit code is an answer.
-    pub(super) fn status<S: AsRef<OsStr>>(
-        &self,
-        args: &[S],
-        input: &[u8],
-    ) -> Result<(Option<i32>, Vec<u8>, Vec<u8>), GitError> {
+    pub(super) fn status<S: AsRef<OsStr>>(&self, args: &[S], input: &[u8]) -> Result<Ended, GitError> {
         let mut command = self.command();
         command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.stdin(if input.is_empty() { Stdio::null() } else { Stdio::piped() });

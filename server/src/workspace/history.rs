@@ -32,6 +32,22 @@ impl Workspace {
         Ok(diff)
     }
 
+    /// The whole message of a commit.
+    pub fn commit_message(&self, commit: ObjectId) -> Result<String> {
+        let repo = self.store.repo();
+        let commit = repo.find_commit(commit.oid())?;
+        Ok(String::from_utf8_lossy(commit.message_bytes()).into_owned())
+    }
+
+    /// Every file of a revision.
+    pub fn paths_at(&self, revision: &str) -> Result<Vec<RepoPath>> {
+        let out = self.git.run(&["ls-tree", "-r", "-z", "--name-only", "--full-tree", revision])?;
+        Ok(out
+            .split(|byte| *byte == 0)
+            .filter_map(|raw| std::str::from_utf8(raw).ok().and_then(|text| RepoPath::new(text).ok()))
+            .collect())
+    }
+
     /// The commit that a revision names.
     pub fn resolve(&self, revision: &str) -> Result<ObjectId> {
         let unknown = || WorkspaceError::NoSuchRevision(revision.to_owned());

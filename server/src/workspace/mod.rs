@@ -10,14 +10,19 @@
 //! | `open` | finding the repository, and saying early what cannot work in it |
 //! | `path` | [`RepoPath`], [`Scope`] |
 //! | `checkpoint` | [`Checkpoint`]: the state before a dispatch |
-//! | `observe`, `damage` | [`Observation`]: what changed since, and which of it is a breach |
+//! | `observe`, `status` | [`Observation`]: what changed since |
+//! | `breach`, `damage` | which of it a worker must never do |
+//! | `own` | [`OwnBytes`]: what the loop itself wrote |
 //! | `restore` | putting bytes and index entries back, and setting changes aside |
-//! | `stage`, `transplant` | the fix, and nothing else, into the index |
+//! | `stage`, `transplant`, `hunks` | the fix, and nothing else, into the index |
+//! | `patch` | unified diffs |
 //! | `index`, `index_lock` | reading index entries, and changing some of them without losing others |
 //! | `disk`, `object`, `filter` | files, objects, and git's own clean and smudge filters between them |
 //! | `history`, `worktree` | commits, and the worktree of `converge` |
 //! | `driver` | one driver per work tree |
+//! | `git`, `fault` | starting git; places where a test ends the process |
 
+mod breach;
 mod checkpoint;
 mod damage;
 mod disk;
@@ -48,12 +53,13 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+pub use breach::{Breach, RefChange};
 pub use checkpoint::{Checkpoint, CheckpointName, Head, NameError, Unprotected};
 pub use driver::{DriverLock, HeldBy, LockError};
 pub use git::GitError;
 pub use index::{IndexChange, IndexEntry};
 pub use object::{FileKind, FileState, NotAnObjectId, ObjectId};
-pub use observe::{Breach, Change, ChangeKind, Observation, Place, RefChange, TreeId};
+pub use observe::{Change, ChangeKind, Observation, Place, TreeId};
 pub use open::OpenError;
 pub use own::OwnBytes;
 pub use path::{PathError, RepoPath, Scope};

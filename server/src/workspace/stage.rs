@@ -9,6 +9,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::disk::Look;
+use super::filter::is_lfs_pointer;
 use super::hunks::is_binary;
 use super::index::{self, IndexChange, IndexEntry};
 use super::object::{FileKind, FileState, ObjectId};
@@ -197,6 +199,31 @@ impl Workspace {
             })
             .collect();
         self.edit_index(&edits, false)
+    }
+
+    /// Says before any dispatch whether a fix of `path` could be staged: an error names what stands in the way for good,
+    /// `Some` why git will not take it though the fix itself can go on.
+    pub fn stageable(&self, path: &RepoPath) -> Result<Option<NotStaged>, StageRefused> {
+        let index = self.read_index()?;
+        let present =
+            self.disk.look(path).map_err(|source| WorkspaceError::File { path: path.clone(), source })?;
+        if let Look::File(seen) = present
+            && seen.kind == FileKind::Special
+        {
+            return Err(StageRefused::SpecialFile(path.clone()));
+        }
+        if self.disk.is_beyond_link(path) {
+            return Err(StageRefused::BeyondLink(path.clone()));
+        }
+        self.refuse(path, &[], &index, None)?;
+        let entries = index::entries_of(&index, path);
+        Ok(match entries.first() {
+            Some(entry) if entry.skip_worktree => Some(NotStaged::SkipWorktree),
+            Some(entry) if !entry.intent_to_add => None,
+            _ if present != Look::Absent => Some(NotStaged::Untracked),
+            _ if self.is_ignored(path)? => Some(NotStaged::Ignored),
+            _ => None,
+        })
     }
 
     fn refuse(
@@ -441,8 +468,4 @@ impl Workspace {
             entry,
         )
     }
-}
-
-fn is_lfs_pointer(text: &[u8]) -> bool {
-    text.starts_with(b"version https://git-lfs.github.com/spec/")
 }

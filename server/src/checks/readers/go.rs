@@ -13,7 +13,7 @@ use crate::checks::{FailingTest, Place};
 static PLACE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(?m)^\s*([^\s:]+\.go):(\d+)(?::\d+)?[: ]").expect("constant"));
 static FRAME: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"(?m)^\t([^\s:]+\.go):(\d+)(?: \+0x[0-9a-f]+)?$").expect("constant"));
+    LazyLock::new(|| Regex::new(r"(?m)^\t([^\n:]+\.go):(\d+)(?: \+0x[0-9a-f]+)?$").expect("constant"));
 static TEXT: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(?m)^\s*--- (FAIL|PASS|SKIP): (\S+) \([\d.]+s\)").expect("constant"));
 

@@ -5,14 +5,9 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value;
 
-use super::{Collected, Project, Raw, Reading};
+use super::{Collected, Project, Raw, Reading, script_trace};
+use crate::checks::FailingTest;
 use crate::checks::outcome::LOAD;
-use crate::checks::{FailingTest, Place};
-
-static STACK: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?m)(?:^|[\s(❯])((?:file://)?[^\s():'❯]+\.(?:[cm]?[jt]sx?|vue|svelte)):(\d+):\d+")
-        .expect("constant")
-});
 
 pub(super) fn read(raw: &Raw<'_>, project: &Project) -> Reading {
     let report = raw.report.and_then(|text| serde_json::from_str::<Value>(text).ok());
@@ -32,7 +27,7 @@ pub(super) fn read(raw: &Raw<'_>, project: &Project) -> Reading {
                 }
                 "failed" => {
                     let excerpt = strings(&case["failureMessages"]).join("\n");
-                    let mut places = places(&excerpt, project);
+                    let mut places = script_trace::frames(&excerpt, project);
                     if places.is_empty() {
                         let line =
                             case["location"]["line"].as_u64().and_then(|line| u32::try_from(line).ok());
@@ -47,7 +42,7 @@ pub(super) fn read(raw: &Raw<'_>, project: &Project) -> Reading {
         }
         if file["status"] == "failed" && !cases.iter().any(|case| case["status"] == "failed") {
             let excerpt = file["message"].as_str().unwrap_or_default().to_owned();
-            let mut places = places(&excerpt, project);
+            let mut places = script_trace::frames(&excerpt, project);
             if places.is_empty() {
                 places.extend(project.place(path, 1));
             }
@@ -68,15 +63,6 @@ fn title(case: &Value) -> String {
 
 fn strings(value: &Value) -> Vec<String> {
     value.as_array().into_iter().flatten().filter_map(|item| item.as_str().map(str::to_owned)).collect()
-}
-
-/// Innermost frame first in the text; outermost first here.
-fn places(text: &str, project: &Project) -> Vec<Place> {
-    let mut places: Vec<Place> =
-        STACK.captures_iter(text).filter_map(|hit| project.place(&hit[1], hit[2].parse().ok()?)).collect();
-    places.reverse();
-    places.dedup();
-    places
 }
 
 fn missing_package(reading: &Reading) -> Option<String> {
@@ -117,7 +103,11 @@ pub(super) fn read_text(raw: &Raw<'_>, project: &Project) -> Reading {
         for (index, (whole, name)) in heads.iter().enumerate() {
             let end = heads.get(index + 1).map_or(text.len(), |(next, _)| next.start().max(whole.end()));
             let body = text[whole.end()..end].trim_matches('\n').to_owned();
-            all.fail(FailingTest { name: name.clone(), places: places(&body, project), excerpt: body });
+            all.fail(FailingTest {
+                name: name.clone(),
+                places: script_trace::frames(&body, project),
+                excerpt: body,
+            });
         }
     }
     if nothing && all.failing.is_empty() {

@@ -12,6 +12,7 @@ mod nextest;
 mod place;
 mod pytest;
 mod python_trace;
+mod script_trace;
 mod tap;
 mod unittest;
 

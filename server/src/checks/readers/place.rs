@@ -27,7 +27,10 @@ impl Project {
     /// The place, if the file is the project's own. Relative paths are looked up where the check ran, then in its
     /// parents up to the root, since some runners print paths relative to their workspace.
     pub fn place(&self, path: &str, line: u32) -> Option<Place> {
-        let path = path.strip_prefix("file://").unwrap_or(path).trim();
+        let decoded = path
+            .strip_prefix("file://")
+            .map(|path| percent_encoding::percent_decode_str(path).decode_utf8_lossy().into_owned());
+        let path = decoded.as_deref().unwrap_or(path).trim();
         if path.is_empty() || path.contains('\0') || line == 0 {
             return None;
         }

@@ -73,7 +73,7 @@ fn node_id(case: &Case) -> String {
 }
 
 static SUMMARY: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?m)^(FAILED|ERROR|PASSED|SKIPPED|XFAIL) (\S+?\.py(?:::.*?)?)(?: - (.*))?$")
+    Regex::new(r"(?m)^(FAILED|ERROR|PASSED|SKIPPED|XFAIL) (\S.*?\.py(?:::.*?)?)(?: - (.*))?$")
         .expect("constant")
 });
 static COUNTS: LazyLock<Regex> = LazyLock::new(|| {

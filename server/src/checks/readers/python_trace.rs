@@ -9,7 +9,8 @@ use crate::checks::Place;
 
 static FRAME: LazyLock<Regex> = LazyLock::new(|| {
     // `  File "a.py", line 3, in f` of Python itself and `a.py:3: in f` or `a.py:3: ValueError` of pytest.
-    Regex::new(r#"(?m)^(?:E?\s*File "([^"\n]+)", line (\d+)|([^\s:"]+\.py):(\d+): )"#).expect("constant")
+    Regex::new(r#"(?m)^(?:E?\s*File "([^"\n]+)", line (\d+)|([^\s:"][^:"\n]*\.py):(\d+): )"#)
+        .expect("constant")
 });
 static MISSING: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"ModuleNotFoundError: No module named '([^']+)'").expect("constant"));

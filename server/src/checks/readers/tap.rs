@@ -4,16 +4,14 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{Collected, Project, Raw, Reading};
+use super::{Collected, Project, Raw, Reading, script_trace};
 use crate::checks::outcome::LOAD;
 use crate::checks::{FailingTest, Place};
 
 static POINT: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^( *)(not ok|ok)\b(?: +\d+)?(?: +-)? *(.*)$").expect("constant"));
-static STACK: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?m)\(?((?:file://)?/?[^\s():']+\.(?:[cm]?[jt]sx?|vue|svelte)):(\d+):\d+\)?")
-        .expect("constant")
-});
+static LOCATION: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(?m)^location: '(.+):(\d+):\d+'$").expect("constant"));
 static DIRECTIVE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(?i)\s+#\s*(skip|todo)\b.*$").expect("constant"));
 
@@ -119,19 +117,17 @@ fn comments_before(lines: &[&str], end: usize, block: String) -> String {
     if comments.is_empty() { block } else { format!("{}\n\n{block}", comments.join("\n")) }
 }
 
-/// The stack has the innermost frame first; without one, the test's own location counts.
+/// The frames of the stack; without one, the test's own location counts.
 fn places(block: &str, project: &Project) -> Vec<Place> {
-    let all = |text: &str| -> Vec<Place> {
-        STACK.captures_iter(text).filter_map(|hit| project.place(&hit[1], hit[2].parse().ok()?)).collect()
-    };
-    let mut places = block.find("stack:").map(|at| all(&block[at..])).unwrap_or_default();
-    if places.is_empty() {
-        places = all(block);
-        places.truncate(1);
+    let places = script_trace::frames(block, project);
+    if !places.is_empty() {
+        return places;
     }
-    places.reverse();
-    places.dedup();
-    places
+    LOCATION
+        .captures_iter(block)
+        .find_map(|hit| project.place(&hit[1], hit[2].parse().ok()?))
+        .into_iter()
+        .collect()
 }
 
 fn unescaped(name: &str) -> String {

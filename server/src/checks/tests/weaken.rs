@@ -139,6 +139,12 @@ fn python_tests_that_are_weakened() {
                 "",
                 &[TestDeleted],
             ),
+            (
+                "renamed and skipped",
+                "    def test_load",
+                "    @unittest.skip('x')\n    def test_load_2",
+                &[Skipped],
+            ),
             ("not collected any more", "def test_load", "def check_load", &[TestDeleted]),
         ],
     );
@@ -163,6 +169,12 @@ fn python_tests_that_are_not_weakened() {
                 &[],
             ),
             ("renamed", "def test_load", "def test_load_fails", &[]),
+            (
+                "test added that catches",
+                "    def test_load",
+                "    def test_new(self):\n        try:\n            load('y')\n        except ValueError:\n            return\n        self.fail()\n\n    def test_load",
+                &[],
+            ),
             ("layout", "total(items), 3)", "\n            total(items),\n            3,\n        )", &[]),
             ("comment", "# about", "# skip this? never", &[]),
             ("narrower", "rel=1e-6", "rel=1e-9", &[ExpectationChanged]),
@@ -476,6 +488,11 @@ fn files_that_are_deleted_moved_or_not_tests() {
         (
             "a new test",
             vec![edit("tests/test_b.py", None, Some("def test_b():\n    assert f() == 1\n"))],
+            vec![],
+        ),
+        (
+            "a new test that skips",
+            vec![edit("tests/test_c.py", None, Some("pytest.importorskip('x')\n"))],
             vec![],
         ),
         ("unchanged", vec![edit("tests/test_b.py", Some("x"), Some("x"))], vec![]),

@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::Language;
-use super::units::{Source, Unit};
+use crate::checks::source::Language;
+use crate::checks::source::{Source, Unit};
 
 /// One assertion, with its white space normalised.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,15 +6,15 @@
 mod assertions;
 mod compare;
 mod config;
-mod mask;
 mod paths;
 mod skips;
-mod units;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+
+use super::source::Language;
 
 pub use paths::{is_ci_path, is_snapshot_path, is_test_path};
 
@@ -57,27 +57,6 @@ pub enum WeakeningKind {
 impl fmt::Display for Weakening {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}: {}", self.path.display(), self.line, self.what)
-    }
-}
-
-/// The languages whose tests are understood.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Language {
-    Python,
-    Script,
-    Rust,
-    Go,
-}
-
-impl Language {
-    fn of(path: &Path) -> Option<Self> {
-        match path.extension()?.to_str()? {
-            "py" | "pyi" => Some(Self::Python),
-            "js" | "mjs" | "cjs" | "jsx" | "ts" | "mts" | "cts" | "tsx" => Some(Self::Script),
-            "rs" => Some(Self::Rust),
-            "go" => Some(Self::Go),
-            _ => None,
-        }
     }
 }
 
@@ -126,6 +105,13 @@ fn one(edit: &Edit<'_>, all: &[Edit<'_>], found: &mut Vec<Weakening>) {
             config::compare(path, edit.before, after, &mut add);
             if let Some(language) = Language::of(path) {
                 let is_test = is_test_path(path);
+                // A new file weakens no test, unless it sets up the others.
+                let sets_up = path
+                    .file_stem()
+                    .is_some_and(|stem| stem == "conftest" || stem.to_string_lossy().contains("setup"));
+                if edit.before.is_none() && !sets_up {
+                    return;
+                }
                 if is_test || language == Language::Rust {
                     compare::compare(language, is_test, edit.before, after, &mut add);
                 }

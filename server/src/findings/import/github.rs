@@ -375,10 +375,13 @@ impl Reading<'_> {
             .and_then(Value::as_str)
             .is_some_and(|kind| kind.eq_ignore_ascii_case("file"));
         let line = self.either(&["line"]).and_then(Value::as_i64);
-        // Older payloads have no line at all; there a missing position is what says that the code has gone.
-        let outdated = is("isOutdated")
-            || is("outdated")
-            || line.is_none() && !whole_file && (self.has("line") || self.either(&["position"]).is_none());
+        // Older payloads have no line at all; there a position that is null says that the code has gone.
+        let gone = if self.has("line") {
+            line.is_none()
+        } else {
+            self.has("position") && self.either(&["position"]).is_none()
+        };
+        let outdated = is("isOutdated") || is("outdated") || gone && !whole_file;
         if outdated {
             finding.extra.insert("outdated".to_owned(), Value::Bool(true));
             let original = self.either(&["original_line", "originalLine"]).cloned().unwrap_or(Value::Null);
@@ -410,14 +413,26 @@ impl Reading<'_> {
             notes.push(Note::new(Some(&finding.id), "line_start", start, line, why));
             start = None;
         }
-        let line = line.or_else(|| {
-            let line = self.hunk_lines().last().map(|(line, _)| i64::from(*line));
-            let why = "the payload gives no line, so it is the last one of the diff hunk";
-            notes.push(Note::new(Some(&finding.id), "line_start", Value::Null, line, why));
-            line
-        });
+        let line = line.or_else(|| self.line_of_hunk(&finding.id, notes));
         let span = LineSpan { start: start.or(line), end: line, more: false };
         (finding.line_start, finding.line_end) = span.settle(notes, &finding.id);
+    }
+
+    /// The last line of the diff hunk, where the diff is still the one that was commented on.
+    fn line_of_hunk(&self, id: &FindingId, notes: &mut Vec<Note>) -> Option<i64> {
+        let position = self.either(&["position"]).and_then(Value::as_i64);
+        let original = self.either(&["original_position", "originalPosition"]).and_then(Value::as_i64);
+        let line = self
+            .hunk_lines()
+            .last()
+            .map(|(line, _)| i64::from(*line))
+            .filter(|_| position.is_some() && position == original);
+        let why = match line {
+            Some(_) => "the payload gives no line, so it is the last one of the diff hunk",
+            None => "the payload gives no line, and the diff has changed since",
+        };
+        notes.push(Note::new(Some(id), "line_start", Value::Null, line, why));
+        line
     }
 
     /// The lines of the new side that the diff hunk shows. The comment stands on the last one.

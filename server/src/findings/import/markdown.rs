@@ -23,8 +23,12 @@ static TAG: LazyLock<Regex> = LazyLock::new(|| {
 });
 static IMAGE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"!\[[^\]]*\]\([^)]*\)").expect("a constant pattern"));
-static ELEMENT: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"(?s)<!--.*?-->|</?[A-Za-z][^>\n]*>").expect("a constant pattern"));
+static ELEMENT: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r"(?is)<!--.*?-->|</?(?:sub|sup|br|b|i|em|strong|p|a|img|h[1-6]|details|summary|span|div)\b[^>\n]*>",
+    )
+    .expect("a constant pattern")
+});
 static DETAILS: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(?s)<details>.*?</details>").expect("a constant pattern"));
 static BOLD: LazyLock<Regex> =

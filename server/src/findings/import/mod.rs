@@ -21,7 +21,7 @@ use serde_json::{Map, Value};
 
 use super::finding::Note;
 use super::review_output::{ReviewOutput, SCHEMA_VERSION};
-use super::tree::SourceText;
+use super::tree::{ReadOnce, SourceText};
 
 use document::{Document, Place};
 
@@ -64,7 +64,7 @@ pub fn import(bytes: &[u8], name: &str) -> Result<Imported, ImportError> {
 
 /// Imports a document about the files of a tree: paths are found in it, and columns are verified against its texts.
 pub fn import_with(bytes: &[u8], name: &str, tree: &dyn SourceText) -> Result<Imported, ImportError> {
-    read(bytes, name, Some(tree))
+    read(bytes, name, Some(&ReadOnce::new(tree)))
 }
 
 fn read(bytes: &[u8], name: &str, tree: Option<&dyn SourceText>) -> Result<Imported, ImportError> {

@@ -34,6 +34,11 @@ fn text<'a>(value: Option<&'a Value>, path: &[&str]) -> Option<&'a str> {
         .filter(|text| !text.trim().is_empty())
 }
 
+/// `CA1000/1` is a rule below CA1000.
+fn is_rule(own: &str, id: &str) -> bool {
+    id.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
 impl<'a> Rules<'a> {
     pub fn of(run: &'a Object) -> Self {
         let tool = run.get("tool");
@@ -63,15 +68,8 @@ impl<'a> Rules<'a> {
                 self.extensions.iter().find(|extension| text(Some(extension), &["name"]) == Some(name))
             })
         });
-        let matches = |rule: &&Value| {
-            let own = text(Some(rule), &["id"]);
-            // `CA1000/1` is a rule below CA1000.
-            own.is_some()
-                && (own == id
-                    || id.zip(own).is_some_and(|(id, own)| {
-                        id.strip_prefix(own).is_some_and(|rest| rest.starts_with('/'))
-                    }))
-        };
+        let matches =
+            |rule: &&Value| text(Some(rule), &["id"]).zip(id).is_some_and(|(own, id)| is_rule(own, id));
         let mut found = (None, named.or(self.driver));
         if let Some(index) = index.and_then(|index| usize::try_from(index).ok()) {
             let at_index = list(found.1, "rules").get(index);
@@ -91,28 +89,39 @@ impl<'a> Rules<'a> {
         Rule { id, descriptor: found.0, component: found.1, index }
     }
 
-    /// The severity and the native word, from the result, the invocation, the rule (DESIGN 5, "level from rule and
-    /// configuration").
+    /// The severity and the native word, from the result, the invocation and the rule (DESIGN 5, "level from rule and
+    /// configuration"). A `security-severity` score can make it more severe, never less.
     pub fn severity(&self, result: &Object, rule: &Rule<'_>) -> (Severity, String) {
-        let kind = result.get("kind").and_then(Value::as_str).unwrap_or("fail");
-        let score = [Some(&Value::Object(result.clone())), rule.descriptor].into_iter().find_map(|value| {
-            let score = value?.get("properties")?.get("security-severity")?;
+        let (severity, word) = self.level(result, rule);
+        let scores = [result.get("properties"), rule.descriptor.and_then(|rule| rule.get("properties"))];
+        let score: Option<f64> = scores.into_iter().find_map(|properties| {
+            let score = properties?.get("security-severity")?;
             score.as_f64().or_else(|| score.as_str()?.trim().parse().ok())
         });
-        if let Some(score) = score.filter(|score| score.is_finite() && *score > 0.0) {
-            let severity = match score {
-                score if score >= 9.0 => Severity::P0,
-                score if score >= 7.0 => Severity::P1,
-                score if score >= 4.0 => Severity::P2,
-                _ => Severity::P3,
-            };
-            return (severity, format!("security-severity {score}"));
+        let by_score = score.filter(|score| score.is_finite() && word != "none").map(|score| match score {
+            score if score >= 9.0 => Severity::P0,
+            score if score >= 7.0 => Severity::P1,
+            score if score >= 4.0 => Severity::P2,
+            _ => Severity::P3,
+        });
+        match (by_score, score) {
+            (Some(by_score), Some(score)) if by_score < severity => {
+                (by_score, format!("security-severity {score}"))
+            }
+            _ => (severity, word),
         }
+    }
+
+    fn level(&self, result: &Object, rule: &Rule<'_>) -> (Severity, String) {
         let given = result.get("level").and_then(Value::as_str).map(str::to_owned);
+        let fails = matches!(result.get("kind").and_then(Value::as_str), None | Some("fail"));
+        if given.is_none() && !fails {
+            return (Severity::P3, "none".to_owned());
+        }
         let level = given
             .or_else(|| self.overridden(result, rule))
             .or_else(|| text(rule.descriptor, &["defaultConfiguration", "level"]).map(str::to_owned));
-        if level.is_none() && kind == "fail" {
+        if level.is_none() {
             let own = result.get("properties");
             let word = ["issue_severity", "severity", "problem.severity", "priority"]
                 .iter()
@@ -121,7 +130,7 @@ impl<'a> Rules<'a> {
                 return (severity, word.to_owned());
             }
         }
-        let level = level.unwrap_or_else(|| if kind == "fail" { "warning" } else { "none" }.to_owned());
+        let level = level.unwrap_or_else(|| "warning".to_owned());
         let severity = match level.as_str() {
             "error" => Severity::P1,
             "warning" => Severity::P2,
@@ -145,7 +154,9 @@ impl<'a> Rules<'a> {
             .flat_map(|invocation| list(Some(invocation), "ruleConfigurationOverrides"))
             .find_map(|entry| {
                 let descriptor = entry.get("descriptor");
-                let same_id = text(descriptor, &["id"]).is_some_and(|id| Some(id) == rule.id.as_deref());
+                let same_id = text(descriptor, &["id"])
+                    .zip(rule.id.as_deref())
+                    .is_some_and(|(own, id)| is_rule(own, id));
                 let own_index =
                     descriptor.and_then(|descriptor| descriptor.get("index")).and_then(Value::as_u64);
                 let other_component =

@@ -14,10 +14,10 @@ use std::ops::Deref;
 use serde::{Deserialize, Serialize};
 
 use super::anchor::Anchor;
-use super::finding::{Finding, FindingId, Note, Verdict};
+use super::finding::{Edit, Finding, FindingId, Note, Verdict};
 use super::fingerprint::{Fingerprint, Identity, given_key, normal};
 use super::review_output::ReviewOutput;
-use super::tree::SourceText;
+use super::tree::{ReadOnce, SourceText};
 
 pub use criteria::{criterion_names, failed_criteria};
 
@@ -167,6 +167,9 @@ struct Remembered {
     fingerprint: Fingerprint,
     file: Option<String>,
     anchor: Option<Anchor>,
+    /// With what it deletes, which cannot be looked up any more once the code has changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    suggestion: Vec<Edit>,
 }
 
 impl Memory {
@@ -190,6 +193,7 @@ pub fn intake(files: &[(SourceName, ReviewOutput)], tree: &dyn SourceText) -> In
 
 /// Sorts what came in, recognising what was there before.
 pub fn intake_with(files: &[(SourceName, ReviewOutput)], tree: &dyn SourceText, memory: &Memory) -> Intake {
+    let tree: &dyn SourceText = &ReadOnce::new(tree);
     let mut intake = Intake { memory: memory.clone(), ..Intake::default() };
     let mut shown = ShownIds::of(files);
     let mut entries = Vec::new();
@@ -232,6 +236,7 @@ pub fn intake_with(files: &[(SourceName, ReviewOutput)], tree: &dyn SourceText, 
                 fingerprint: entry.placed.fingerprint.clone(),
                 file: entry.placed.finding.file.clone(),
                 anchor: entry.placed.anchor.clone(),
+                suggestion: entry.placed.finding.suggestion.clone(),
             },
         );
     }

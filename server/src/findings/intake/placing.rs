@@ -49,7 +49,7 @@ pub fn place(
     if refusal.is_none() {
         let lines = place_lines(&mut finding, review.review_base.as_deref(), tree, remembered, notes);
         (anchor, ordinal, unread_line) = (lines.anchor, lines.ordinal, lines.unread_line);
-        place_suggestion(&mut finding, review.review_base.as_deref(), tree, remembered.is_some(), notes);
+        place_suggestion(&mut finding, review.review_base.as_deref(), tree, remembered, notes);
     }
     let mut scope: Vec<String> = Vec::new();
     let own = finding.file.iter().chain(&finding.related_files);
@@ -196,10 +196,15 @@ fn place_suggestion(
     finding: &mut Finding,
     review_base: Option<&str>,
     tree: &dyn SourceText,
-    seen_before: bool,
+    remembered: Option<&Remembered>,
     notes: &mut Vec<Note>,
 ) {
     if finding.suggestion.is_empty() {
+        return;
+    }
+    // A file that was seen before may have been fixed since, so what stands there now is not what was reviewed.
+    if let Some(known) = remembered.filter(|known| same_edits(&known.suggestion, &finding.suggestion)) {
+        finding.suggestion.clone_from(&known.suggestion);
         return;
     }
     let unverified = finding.extra.get(UNVERIFIED_COLUMNS).is_some();
@@ -230,8 +235,7 @@ fn place_suggestion(
                     );
                 }
             }
-            // A file that was seen before may have been fixed since, so what stands there now is not what was reviewed.
-            if edit.deleted.is_none() && !seen_before {
+            if edit.deleted.is_none() {
                 edit.deleted = Some(
                     text_between(&reviewed, edit.start, edit.end)
                         .ok_or_else(|| format!("{} has no such lines or columns", edit.file))?
@@ -249,4 +253,12 @@ fn place_suggestion(
             notes.push(Note::new(Some(&finding.id), "suggestion", was, Value::Null, why));
         }
     }
+}
+
+/// The same edits, whether or not they say what they delete.
+fn same_edits(known: &[Edit], given: &[Edit]) -> bool {
+    let same = |(known, given): (&Edit, &Edit)| {
+        (known.start, known.end, &known.replacement) == (given.start, given.end, &given.replacement)
+    };
+    known.len() == given.len() && known.iter().zip(given).all(same)
 }

@@ -18,6 +18,8 @@ pub(super) use wording::{from_line, leading_severity, plain, title_of};
 /// How much a document may be trusted to use the names of the schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Manner {
+    /// It was written by this program: as [`Manner::V1`], and its paths are paths, whatever they look like.
+    Exact,
     /// It says that it is ReviewOutput v1: a missing or unknown severity or verdict makes the finding invalid, and a
     /// field of the schema is never read from anywhere else once it is given.
     V1,
@@ -124,7 +126,7 @@ impl Fields {
     fn take(&mut self, name: &str, others: &[&str]) -> Option<Value> {
         let given = self.object.shift_remove(name);
         match given {
-            Some(Value::Null) if self.manner == Manner::V1 => return None,
+            Some(Value::Null) if self.manner != Manner::Loose => return None,
             Some(Value::Null) | None => {}
             given => return given,
         }

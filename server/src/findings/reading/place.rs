@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value;
 
-use super::{Fields, Inherited};
+use super::{Fields, Inherited, Manner};
 use crate::findings::finding::{FindingId, Note};
 
 const FILE_KEYS: &[&str] = &[
@@ -37,10 +37,10 @@ static SPAN: LazyLock<Regex> = LazyLock::new(|| {
 static PLACE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
         r"(?ix)^(?P<path>.+?)
-        (?: (?: [:\#@]\s*L? | ,?\ +\(?lines?\ +L? ) (?P<a>\d+)
+        (?: (?: :\s*L? | \#L | ,?\ +\(?lines?\ +L? ) (?P<a>\d+)
             (?: \s*[-–—]\s*L?(?P<b>\d+) | :\d+(?:\s*[-–—]\s*(?P<c>\d+):\d+)? )?
             (?P<more> (?: \s*[,;&]\s*L?\d+(?:\s*[-–—]\s*L?\d+)? )+ )? \)?
-          | \( (?P<d>\d+) (?:\s*[,:]\s*\d+)* \) )$",
+          | (?P<ext>\.[a-z]\w*) \( (?P<d>\d+) (?:\s*[,:]\s*\d+)* \) )$",
     )
     .expect("a constant pattern")
 });
@@ -170,6 +170,9 @@ pub fn take(
     }
 
     let file = file.and_then(|given| {
+        if fields.manner == Manner::Exact {
+            return (!given.trim().is_empty()).then_some(given);
+        }
         let (path, within) = split_place(&given);
         if let Some(within) = within
             && path != given
@@ -189,7 +192,7 @@ pub fn take(
     });
     let mut related = Vec::new();
     for given in related_files {
-        let path = split_place(&given).0;
+        let path = if fields.manner == Manner::Exact { given } else { split_place(&given).0 };
         if !path.trim().is_empty() && Some(&path) != file.as_ref() && !related.contains(&path) {
             related.push(path);
         }
@@ -328,7 +331,9 @@ pub fn split_place(given: &str) -> (String, Option<LineSpan>) {
     let Some(found) = PLACE.captures(text) else { return (text.to_owned(), None) };
     let line =
         |name: &str| found.name(name).map(|digits| digits.as_str().parse().unwrap_or(i64::from(u32::MAX)));
-    let path = found["path"].trim().trim_matches('`').to_owned();
+    // `a.py(10)` as compilers write it; `Copy(2)` is a name.
+    let extension = found.name("ext").map_or("", |text| text.as_str());
+    let path = format!("{}{extension}", found["path"].trim().trim_matches('`'));
     let span = LineSpan {
         start: line("a").or_else(|| line("d")),
         end: line("b").or_else(|| line("c")),

@@ -84,6 +84,7 @@ pub fn title_of(text: &str) -> String {
         .map(|line| line.trim().trim_start_matches(['#', '>', ' ']).trim())
         .find(|line| line.chars().any(char::is_alphanumeric))
         .unwrap_or_else(|| text.trim());
+    let line = line.split("<br").next().unwrap_or(line).replace("**", "");
     let line = line.trim_matches(['*', '_', ' ']).trim();
     let sentence = line.find(". ").map_or(line, |end| &line[..end]);
     let chosen = if sentence.chars().count() >= 12 { sentence } else { line };

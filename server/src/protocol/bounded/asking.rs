@@ -281,6 +281,7 @@ impl Bounded {
                 _ => {
                     let why =
                         "A worker or a check did what it may not; the loop's changes were undone.".to_owned();
+                    self.attempted("the loop was stopped", &[]);
                     self.restore(RestorePoint::LastResolution, Then::EndOpen { why });
                 }
             },

@@ -466,7 +466,8 @@ pub fn graph() -> Graph {
     input.budget.minutes = 0;
     input.budget.workers = 0;
     let mut graph = Graph::default();
-    for world in World::EACH {
+    let both = World { scope: true, failures: true, ..World::ORDINARY };
+    for world in World::EACH.into_iter().chain([both]) {
         graph.walk(
             Bounded::new(input.clone()),
             |machine| events(machine, world),

@@ -37,6 +37,7 @@ pub fn graph() -> Graph {
 pub fn key(machine: &Converge) -> String {
     let phase = match &machine.phase {
         Phase::Over => return format!("over {:?}", machine.ending.as_ref().map(|ending| ending.how)),
+        Phase::Restoring(Then::Cancelled) => return "cancelling".to_owned(),
         Phase::Restoring(then) => format!("restoring {}", then_key(then)),
         Phase::Asking(Asked::Pause(pause)) => pause_key(pause),
         Phase::Asking(Asked::MoreScope(job, _)) => format!("scope {job:?}"),
@@ -121,13 +122,14 @@ fn answers(machine: &Converge, step: &Step) -> Vec<Event> {
         Action::Ask(question) => question
             .options
             .iter()
-            .flat_map(|choice| {
-                [AnsweredBy::User, AnsweredBy::Automatic].map(|by| Event::Answered {
-                    question: question.number,
-                    choice: *choice,
-                    by,
-                    text: (by == AnsweredBy::User).then(|| FILE.to_owned()),
-                })
+            .map(|choice| (*choice, AnsweredBy::User))
+            // `--answer recommended` gives this one.
+            .chain([(question.recommended, AnsweredBy::Automatic)])
+            .map(|(choice, by)| Event::Answered {
+                question: question.number,
+                choice,
+                by,
+                text: (by == AnsweredBy::User).then(|| FILE.to_owned()),
             })
             .collect(),
         Action::Dispatch(dispatch) => {

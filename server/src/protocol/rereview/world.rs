@@ -54,6 +54,7 @@ pub fn graph() -> Graph {
 pub fn key(machine: &Rereview) -> String {
     let phase = match &machine.phase {
         Phase::Over => return format!("over {:?}", machine.ending.as_ref().map(|ending| ending.how)),
+        Phase::Restoring(RestorePoint::Start, Then::Fail(_)) => return "failing".to_owned(),
         Phase::Restoring(to, then) => format!("{to:?} {}", then_key(then)),
         Phase::Asking(Asked::Stuck(stuck, _)) => format!("stuck {stuck:?}"),
         Phase::Asking(Asked::Appeal(review)) => format!("appeal {:?}", review.verdict),
@@ -137,13 +138,14 @@ fn answers(machine: &Rereview, step: &Step) -> Vec<Event> {
         Action::Ask(question) => question
             .options
             .iter()
-            .flat_map(|choice| {
-                [AnsweredBy::User, AnsweredBy::Automatic].map(|by| Event::Answered {
-                    question: question.number,
-                    choice: *choice,
-                    by,
-                    text: (by == AnsweredBy::User).then(|| FILE.to_owned()),
-                })
+            .map(|choice| (*choice, AnsweredBy::User))
+            // `--answer recommended` gives this one.
+            .chain([(question.recommended, AnsweredBy::Automatic)])
+            .map(|(choice, by)| Event::Answered {
+                question: question.number,
+                choice,
+                by,
+                text: (by == AnsweredBy::User).then(|| FILE.to_owned()),
             })
             .collect(),
         Action::Dispatch(dispatch) => {

@@ -96,6 +96,27 @@ fn an_lfs_pointer_is_replaced_whole_or_not_at_all() {
 }
 
 #[test]
+fn without_git_lfs_a_raw_file_never_takes_the_place_of_a_pointer() {
+    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 1\n";
+    let fix =
+        Fixture::new(&[("big.bin", pointer), (".gitattributes", "*.bin filter=lfs\n"), ("raw.bin", "raw\n")]);
+    let start = fix.checkpoint("1", &["big.bin", "raw.bin", "new.bin"]);
+    for path in ["big.bin", "new.bin"] {
+        fix.write(path, "raw content\n");
+        match fix.stage(&start, &[path]) {
+            Err(StageRefused::Filter { message, .. }) => {
+                assert!(message.contains("git lfs install"), "{message}")
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    // What is raw in the index already can stay so.
+    fix.write("raw.bin", "fixed\n");
+    fix.stage(&start, &["raw.bin"]).unwrap();
+    assert_eq!(fix.staged("raw.bin"), "fixed\n");
+}
+
+#[test]
 fn a_working_tree_encoding_is_staged_as_utf8() {
     let utf16 = |text: &str| -> Vec<u8> {
         let units = std::iter::once(0xfeff).chain(text.encode_utf16());

@@ -96,8 +96,49 @@ fn whole_tree_commands_of_a_worker_are_breaches_and_every_byte_of_the_user_comes
             }
             _ => {}
         }
+        if name != "reset the index" {
+            let discarded = |breach: &Breach| matches!(breach, Breach::WorkDiscarded { paths } if paths.contains(&repo_path("dirty.txt")));
+            assert!(seen.breaches.iter().any(discarded), "{name}: {:?}", seen.breaches);
+        }
         fix.fsck();
     }
+}
+
+#[test]
+fn sweeping_all_untracked_files_is_a_breach_and_deleting_one_of_them_is_a_change() {
+    let fix = Fixture::new(&[("f", "f\n")]);
+    fix.write("notes", "n\n");
+    fix.write("draft", "d\n");
+    let start = fix.checkpoint("1", &["f"]);
+    std::fs::remove_file(fix.at("draft")).unwrap();
+    let seen = fix.observe(&start, &["f"]);
+    assert_eq!((told(&seen), seen.breaches), (vec!["Deleted OutOfScope draft".to_owned()], vec![]));
+    fix.git(&["clean", "-qf"]);
+    let seen = fix.observe(&start, &["f"]);
+    assert_eq!(
+        seen.breaches,
+        [Breach::WorkDiscarded { paths: vec![repo_path("draft"), repo_path("notes")] }]
+    );
+}
+
+#[test]
+fn tags_that_a_fetch_brought_are_only_reported() {
+    let fix = Fixture::new(&[("f", "f\n")]);
+    let start = fix.checkpoint("1", &[]);
+    fix.git(&["tag", "v1"]);
+    assert_eq!(fix.observe(&start, &[]).breaches, [Breach::TagsChanged { tags: vec!["v1".into()] }]);
+    fix.write(".git/FETCH_HEAD", "");
+    assert_eq!(fix.observe(&start, &[]).breaches, []);
+}
+
+#[test]
+fn hooks_and_configuration_that_changed_are_reported() {
+    let fix = Fixture::new(&[("f", "f\n")]);
+    let start = fix.checkpoint("1", &[]);
+    assert_eq!(fix.observe(&start, &[]).git_files_changed, Vec::<String>::new());
+    fix.write(".git/hooks/pre-commit", "#!/bin/sh\n");
+    fix.git(&["config", "alias.x", "!true"]);
+    assert_eq!(fix.observe(&start, &[]).git_files_changed, ["config", "hooks/pre-commit"]);
 }
 
 #[test]

@@ -142,6 +142,24 @@ fn a_new_file_beyond_a_symlinked_folder_is_refused() {
 }
 
 #[test]
+fn what_cannot_be_staged_is_known_before_any_dispatch() {
+    let library = Fixture::new(&[("base.txt", "b\n")]);
+    let fix = Fixture::new(&[("f", "f\n"), ("skipped", "s\n"), (".gitignore", "*.log\n"), ("real/x", "x\n")]);
+    add_submodule(&fix, &library);
+    fix.git(&["update-index", "--skip-worktree", "skipped"]);
+    fix.write("loose", "l\n");
+    std::os::unix::fs::symlink("real", fix.at("link")).unwrap();
+    let of = |path: &str| fix.ws.stageable(&repo_path(path));
+    assert_eq!(of("f").unwrap(), None);
+    assert_eq!(of("brand/new").unwrap(), None);
+    assert_eq!(of("skipped").unwrap(), Some(NotStaged::SkipWorktree));
+    assert_eq!(of("loose").unwrap(), Some(NotStaged::Untracked));
+    assert_eq!(of("x.log").unwrap(), Some(NotStaged::Ignored));
+    assert!(matches!(of("sub/base.txt"), Err(StageRefused::OtherRepository { .. })));
+    assert!(matches!(of("link/x"), Err(StageRefused::BeyondLink(_))));
+}
+
+#[test]
 fn the_executable_bit_is_staged_only_where_the_repository_trusts_it() {
     let fix = Fixture::new(&[("f", "a\n")]);
     fix.git(&["config", "core.filemode", "false"]);

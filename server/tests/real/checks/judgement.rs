@@ -2,7 +2,7 @@
 
 use fix_loop::checks::judge;
 
-use super::projects::{CARGO, Language, NODE, PYTEST, UNITTEST};
+use super::projects::{CARGO, Language, NEXTEST, NODE, PYTEST, UNITTEST};
 use super::*;
 
 /// What the judgement is for a check of each origin.
@@ -158,6 +158,13 @@ async fn every_row_through_pytest() {
 #[tokio::test]
 async fn every_row_through_cargo_test() {
     every_row(&CARGO).await;
+}
+
+#[tokio::test]
+async fn every_row_through_nextest() {
+    if has("cargo", &["nextest", "--version"], "cargo-nextest") {
+        every_row(&NEXTEST).await;
+    }
 }
 
 #[tokio::test]

@@ -110,6 +110,14 @@ pub const CARGO: Language = Language {
     unloadable: "compile src/lib.rs",
 };
 
+pub const NEXTEST: Language = Language {
+    name: "cargo nextest",
+    files: &[CARGO.files[0], CARGO.files[1], (".config/nextest.toml", "")],
+    add_test: "calc tests::adds",
+    sub_test: "calc tests::subs",
+    ..CARGO
+};
+
 pub const NODE: Language = Language {
     name: "node --test",
     files: &[

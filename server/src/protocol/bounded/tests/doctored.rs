@@ -4,8 +4,8 @@ use super::{
     enumeration::input,
     rules::Onlooker,
     telling::{
-        Reply, Story, check, checks, checks_break, fixes, judges, only_says, persists, proven, silent,
-        verdict,
+        Reply, Story, breaches, check, checks, checks_break, fixes, judges, judges_and_writes, needs,
+        only_says, persists, proven, silent, verdict, weakens,
     },
 };
 use crate::protocol::{
@@ -70,6 +70,28 @@ fn each_rule_catches_the_history_that_breaks_it() {
     let deferred = [only_says(FixerStatus::Fixed), only_says(FixerStatus::Fixed), Reply::Says(Choice::Defer)];
     let failed = [Reply::Fails(crate::protocol::FailureClass::Service)];
     let cancelled = [fixes(&["src/a.rs"], "t1"), Reply::Cancel];
+    let interrupted = [Reply::Interrupted];
+    let breach = [breaches("t1")];
+    let circle = [fixes(&["src/a.rs"], "start")];
+    let weakened = [weakens(&["src/a.rs"], "t1"), checks(vec![check("one", proven())])];
+    let wrote = [
+        fixes(&["src/a.rs"], "t1"),
+        checks(vec![check("one", silent())]),
+        judges_and_writes(vec![verdict("one", Judging::Gone)]),
+    ];
+    let first_request = [needs(&["b.rs"])];
+    let third_request = [
+        needs(&["b.rs"]),
+        Reply::Says(Choice::ApproveScope),
+        needs(&["c.rs"]),
+        Reply::Says(Choice::RejectScope),
+        needs(&["d.rs"]),
+    ];
+    let different = [
+        only_says(FixerStatus::Fixed),
+        only_says(FixerStatus::Fixed),
+        Reply::Says(Choice::TryDifferentApproach),
+    ];
     let one = input(&["one"]);
 
     // The rule, the honest history, how many of its last events are left out, and the lie.
@@ -97,12 +119,46 @@ fn each_rule_catches_the_history_that_breaks_it() {
             dispatch(steps).focus = crate::protocol::Focus::Ordinary;
         }),
         ("brief: a worker is always asked", &fixing, 0, |steps, _| dispatch(steps).findings.clear()),
-        ("checkpoint: one stands before every", &persisting, 3, |steps, _| {
-            let id = steps[0].id;
-            let action = Action::RunChecks { when: crate::protocol::When::After, findings: Vec::new() };
-            *steps = vec![Step { id, action }];
+        ("checkpoint: one stands before every", &interrupted, 1, |steps, _| {
+            let mut again = Story::tell(&input(&["one"]), &[]).steps.pop().expect("dispatches");
+            dispatch(std::slice::from_mut(&mut again)).worker = WorkerId(2);
+            steps[0].action = again.action;
         }),
-        ("awaited: one action at a time", &fixing, 0, |steps, _| slip_in(steps, Action::Stage)),
+        ("checkpoint: one stands before checks", &ended, 2, |steps, _| {
+            let findings = vec![FindingKey("one".into())];
+            steps[0].action = Action::RunChecks { when: crate::protocol::When::After, findings };
+        }),
+        ("breach: nothing is begun", &breach, 1, |steps, _| steps[0].action = Action::Stage),
+        ("breach: the first answer", &breach, 1, |steps, _| {
+            steps[0].action = Action::Restore { to: RestorePoint::Start };
+        }),
+        ("circle: a tree already seen", &circle, 1, |steps, _| {
+            let id = steps[0].id;
+            *steps = vec![Step { id, action: Action::Stage }];
+        }),
+        ("weakened: the user has the word", &weakened, 0, |steps, _| slip_in(steps, resolve(Grade::Proven))),
+        ("readers: what they changed is undone", &wrote, 1, |steps, _| steps[0].action = Action::Checkpoint),
+        ("scope: at most two questions", &third_request, 1, |steps, view| {
+            *steps = Story::tell(&input(&["one"]), &[needs(&["d.rs"])]).steps.split_off(3);
+            let Some(Action::Ask(question)) = steps.last_mut().map(|step| &mut step.action) else {
+                panic!("asks")
+            };
+            question.number = crate::protocol::QuestionNumber(3);
+            steps[0].id = ActionId(10);
+            view.round = 1;
+        }),
+        ("scope: nothing is staged before", &first_request, 0, |steps, view| {
+            steps[0].action = Action::Stage;
+            view.open_question = None;
+        }),
+        ("cap: a new loop only where", &different, 0, |steps, _| {
+            for step in steps.iter_mut() {
+                if matches!(step.action, Action::Record(Record::Inherit(_))) {
+                    step.action = Action::Record(Record::Note("go on".into()));
+                }
+            }
+        }),
+        ("awaited: one action at a time", &escalated, 0, |steps, _| slip_in(steps, Action::Checkpoint)),
         ("awaited: a loop that has not ended", &fixing, 0, |_, view| view.outstanding.clear()),
         ("numbers: actions", &fixing, 0, |steps, _| steps[0].id = ActionId(9)),
         ("questions: the recommended", &escalated, 0, |steps, _| {
@@ -135,8 +191,11 @@ fn each_rule_catches_the_history_that_breaks_it() {
             steps.push(Step { id, action: Action::Record(Record::Note("more".into())) });
         }),
         ("finished: every finding has an end", &ended, 0, |steps, _| {
-            steps.retain(|step| !matches!(step.action, Action::Record(Record::Settled { .. })));
-            steps.iter_mut().zip(10..).for_each(|(step, id)| step.id = ActionId(id - 1));
+            for step in steps.iter_mut() {
+                if matches!(step.action, Action::Record(Record::Settled { .. })) {
+                    step.action = Action::Record(Record::Note("resolved, surely".into()));
+                }
+            }
         }),
         ("cap: a new loop only where", &ended, 0, |steps, _| {
             let Some(Action::Finish(ending)) = steps.last_mut().map(|step| &mut step.action) else {
@@ -155,7 +214,7 @@ fn each_rule_catches_the_history_that_breaks_it() {
                 Step { id: ActionId(id.0 + 1), action: Action::Finish(ending) },
             ];
         }),
-        ("no-op: fails at once", &round_2_begins, 0, |steps, view| {
+        ("no-op: fails at once", &round_2_begins, 1, |steps, view| {
             let last = steps.last_mut().expect("goes on");
             last.action = Action::Checkpoint;
             view.round = 1;

@@ -88,8 +88,8 @@ impl Watcher {
 
     /// What a later judgement depends on, for telling states apart.
     pub(super) fn key(&self) -> String {
-        if self.over {
-            return String::new();
+        if self.over || self.stopped {
+            return "ending".to_owned();
         }
         let budget = if self.input.budget.workers > 0 { self.workers - self.granted } else { 0 };
         format!(

@@ -85,8 +85,8 @@ impl Watcher {
 
     /// What a later judgement depends on, for telling states apart.
     pub(super) fn key(&self) -> String {
-        if self.over {
-            return String::new();
+        if self.over || self.cancelled {
+            return "ending".to_owned();
         }
         format!(
             "{} {} {} {} {:?}",

@@ -9,7 +9,7 @@ use super::Language;
 use super::mask::{Masked, mask};
 
 /// A source text with its mask.
-pub(super) struct Source<'a> {
+pub(in crate::checks) struct Source<'a> {
     pub language: Language,
     pub text: &'a str,
     pub mask: String,
@@ -18,7 +18,7 @@ pub(super) struct Source<'a> {
 
 /// One test.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Unit {
+pub(in crate::checks) struct Unit {
     /// With the names of what it is nested in.
     pub name: String,
     /// Decorators and attributes.
@@ -97,7 +97,7 @@ impl<'a> Source<'a> {
     }
 
     /// The end of the block whose first line starts at `start`: the first later line that is not deeper.
-    fn indented_end(&self, start: usize, indent: usize) -> usize {
+    pub(super) fn indented_end(&self, start: usize, indent: usize) -> usize {
         let mut depth = 0i32;
         let mut at = start;
         for (index, line) in self.mask[start..].split_inclusive('\n').enumerate() {

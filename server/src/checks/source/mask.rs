@@ -5,14 +5,14 @@
 use super::Language;
 
 /// What can be seen of a text.
-pub(super) struct Masked {
+pub(in crate::checks) struct Masked {
     /// Comments and string contents replaced by spaces; quotes and line breaks stay.
     pub mask: String,
     /// Only comments replaced.
     pub code: String,
 }
 
-pub(super) fn mask(language: Language, text: &str) -> Masked {
+pub(in crate::checks) fn mask(language: Language, text: &str) -> Masked {
     let bytes = text.as_bytes();
     let (mut mask, mut code) = (bytes.to_vec(), bytes.to_vec());
     let mut at = 0;
