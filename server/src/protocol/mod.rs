@@ -57,6 +57,8 @@ pub trait Machine {
 pub fn graph(protocol: &str) -> Option<String> {
     match protocol {
         "bounded" => Some(bounded::world::graph().mermaid()),
+        "converge" => Some(converge::world::graph().mermaid()),
+        "rereview" => Some(rereview::world::graph().mermaid()),
         _ => None,
     }
 }
