@@ -99,7 +99,8 @@ fn words(judgements: &[Judgement]) -> Vec<String> {
 fn a_test_that_turned_green_proves_the_finding_it_is_about_and_not_its_neighbour() {
     let (price, name) = (("T.test_price", 8), ("T.test_name", 11));
     let (in_rate, in_twice, in_name, in_other) = (lines(1, 1), lines(5, 5), lines(13, 13), lines(17, 17));
-    let table: Vec<(&str, Origin, CheckRun, CheckRun, Vec<Asked<'_>>, Vec<&str>)> = vec![
+    type Row = (&'static str, Origin, CheckRun, CheckRun, Vec<Asked<'static>>, Vec<&'static str>);
+    let table: Vec<Row> = vec![
         (
             "one is covered",
             Origin::Discovered,
