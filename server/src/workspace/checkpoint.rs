@@ -107,6 +107,14 @@ impl Checkpoint {
         self.files.iter().map(|(path, state)| (path, state.as_ref()))
     }
 
+    /// The same checkpoint with another state of one path, in memory only. For staging after the user saved a file in
+    /// the middle of a loop: see [`Workspace::without_fix`].
+    pub fn with_file(&self, path: &RepoPath, state: Option<FileState>) -> Checkpoint {
+        let mut other = self.clone();
+        other.files.insert(path.clone(), state);
+        other
+    }
+
     /// Whether `path` lay in an ignored folder, where nothing is protected.
     pub(super) fn in_ignored_folder(&self, path: &RepoPath) -> bool {
         path.ancestors().any(|folder| self.ignored_folders.contains(&folder))

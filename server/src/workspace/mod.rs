@@ -5,6 +5,12 @@
 //! or a tag of the user's, never commits in the user's work tree, and never overwrites bytes that the caller did not
 //! name (faults R26, R28, R29). Everything here blocks; the engine calls it from a blocking thread.
 //!
+//! One round, in the order of the calls: [`Workspace::checkpoint`] (with the scope's files), dispatch,
+//! [`Workspace::observe`], [`Workspace::untake_index`] for what the worker staged, [`Workspace::set_aside`] for what is out
+//! of scope, [`Workspace::observe`] once more for late writes (R36), [`Workspace::stage`] from the loop's first checkpoint.
+//! [`OwnBytes`] gathers each observation and each [`Staged`]; [`Workspace::restore`] and [`Workspace::undo`] believe
+//! nothing else. All of these may be repeated after a crash with the same arguments and come to the same end.
+//!
 //! | file | owns |
 //! |---|---|
 //! | `open` | finding the repository, and saying early what cannot work in it |

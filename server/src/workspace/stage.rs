@@ -208,6 +208,28 @@ impl Workspace {
         Ok(Staged { entries, skipped })
     }
 
+    /// What a file of the user's would be without the loop: `saved` is what the user saved over `fixed`, which the loop
+    /// had made of the file at `start`. With it in place of the start's file ([`Checkpoint::with_file`]) the user's
+    /// edits are not taken for the loop's when the next round is staged (R32). `None` when that cannot be told.
+    pub fn without_fix(
+        &self,
+        start: &Checkpoint,
+        path: &RepoPath,
+        fixed: &FileState,
+        saved: &FileState,
+    ) -> Result<Option<FileState>, WorkspaceError> {
+        let before = self.states_at(start, std::slice::from_ref(path))?.remove(path).flatten();
+        let Some(before) = before else { return Ok(None) };
+        if ![&before, fixed, saved].iter().all(|state| state.stored && state.kind.is_file()) {
+            return Ok(None);
+        }
+        let [before_text, fixed_text, saved_text] =
+            [&before, fixed, saved].map(|state| self.store.read(state.content));
+        let Ok(text) = transplant(&fixed_text?, &before_text?, &saved_text?) else { return Ok(None) };
+        let content = self.store.write(&text)?;
+        Ok(Some(FileState { content, size: text.len() as u64, ..saved.clone() }))
+    }
+
     /// Gives staged paths their old entries back where they still have the new ones. Returns the paths that do not.
     pub fn unstage(&self, staged: &Staged) -> Result<Vec<RepoPath>, WorkspaceError> {
         let edits: Vec<IndexChange> = staged
