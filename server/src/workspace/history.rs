@@ -9,6 +9,45 @@ use super::status;
 use super::{Result, Workspace, WorkspaceError};
 
 impl Workspace {
+    /// The commit that HEAD names; `None` before the first one.
+    pub fn head_id(&self) -> Option<String> {
+        self.head().ok()?.commit.map(|commit| commit.to_string())
+    }
+
+    /// What the work tree changed in these paths since a revision, as a unified diff; new files are whole.
+    pub fn diff_from_revision(&self, revision: &str, paths: &[RepoPath]) -> Result<String> {
+        let mut diff = String::new();
+        for path in paths {
+            let before = self.read_at(revision, path)?.unwrap_or_default();
+            let after = self.file_bytes(path)?.unwrap_or_default();
+            if before == after {
+                continue;
+            }
+            let (before, after) = (String::from_utf8_lossy(&before), String::from_utf8_lossy(&after));
+            let text = similar::TextDiff::from_lines(before.as_ref(), after.as_ref());
+            diff.push_str(
+                &text.unified_diff().header(&format!("a/{path}"), &format!("b/{path}")).to_string(),
+            );
+        }
+        Ok(diff)
+    }
+
+    /// The whole message of a commit.
+    pub fn commit_message(&self, commit: ObjectId) -> Result<String> {
+        let repo = self.store.repo();
+        let commit = repo.find_commit(commit.oid())?;
+        Ok(String::from_utf8_lossy(commit.message_bytes()).into_owned())
+    }
+
+    /// Every file of a revision.
+    pub fn paths_at(&self, revision: &str) -> Result<Vec<RepoPath>> {
+        let out = self.git.run(&["ls-tree", "-r", "-z", "--name-only", "--full-tree", revision])?;
+        Ok(out
+            .split(|byte| *byte == 0)
+            .filter_map(|raw| std::str::from_utf8(raw).ok().and_then(|text| RepoPath::new(text).ok()))
+            .collect())
+    }
+
     /// The commit that a revision names.
     pub fn resolve(&self, revision: &str) -> Result<ObjectId> {
         let unknown = || WorkspaceError::NoSuchRevision(revision.to_owned());

@@ -1,0 +1,264 @@
+//! Looking a finding up in the tree: its paths, its lines, its suggestion.
+
+use serde_json::Value;
+
+use super::{Entry, Placed, Remembered, SourceName};
+use crate::findings::anchor::{Anchor, line_count};
+use crate::findings::finding::{Edit, Finding, Note};
+use crate::findings::fingerprint::{Fingerprint, given_key};
+use crate::findings::review_output::ReviewOutput;
+use crate::findings::suggestion::{UNVERIFIED_COLUMNS, text_between};
+use crate::findings::tree::SourceText;
+
+/// The scope of findings without a file. A path that is refused is left out, and noted.
+pub fn artifact_paths(review: &ReviewOutput, tree: &dyn SourceText, notes: &mut Vec<Note>) -> Vec<String> {
+    let mut paths: Vec<String> = Vec::new();
+    for given in &review.artifact_paths {
+        match tree.resolve(given) {
+            Ok(path) if !paths.contains(&path) => paths.push(path),
+            Ok(_) => {}
+            Err(refused) => {
+                notes.push(Note::new(
+                    None,
+                    "artifact_paths",
+                    given.clone(),
+                    Value::Null,
+                    refused.to_string(),
+                ));
+            }
+        }
+    }
+    paths
+}
+
+pub fn place(
+    given: &Finding,
+    source: &SourceName,
+    review: &ReviewOutput,
+    artifacts: &[String],
+    tree: &dyn SourceText,
+    remembered: Option<&Remembered>,
+    notes: &mut Vec<Note>,
+) -> Entry {
+    let given_key = given_key(given);
+    let mut finding = given.clone();
+    let refusal = resolve_paths(&mut finding, tree, notes);
+    let mut anchor = None;
+    let mut ordinal = 0;
+    let mut unread_line = None;
+    if refusal.is_none() {
+        let lines = place_lines(&mut finding, review.review_base.as_deref(), tree, remembered, notes);
+        (anchor, ordinal, unread_line) = (lines.anchor, lines.ordinal, lines.unread_line);
+        place_suggestion(&mut finding, review.review_base.as_deref(), tree, remembered, notes);
+    }
+    let mut scope: Vec<String> = Vec::new();
+    let own = finding.file.iter().chain(&finding.related_files);
+    let borrowed = artifacts.iter().filter(|_| finding.file.is_none());
+    for path in own.chain(borrowed) {
+        if !scope.contains(path) {
+            scope.push(path.clone());
+        }
+    }
+    // A file that moved is another place, so what is remembered counts only for the same one.
+    let known = remembered.filter(|known| known.file == finding.file);
+    Entry {
+        placed: Placed {
+            fingerprint: known.map_or_else(|| Fingerprint::from(""), |known| known.fingerprint.clone()),
+            shown_id: finding.id.clone(),
+            source: source.clone(),
+            scope: if refusal.is_some() { Vec::new() } else { scope },
+            anchor,
+            failed_criterion: None,
+            finding,
+        },
+        given_key,
+        remembered: known.is_some(),
+        ordinal,
+        unread_line,
+        refusal,
+    }
+}
+
+/// Resolves the finding's paths inside the root. The answer says why they are refused.
+fn resolve_paths(finding: &mut Finding, tree: &dyn SourceText, notes: &mut Vec<Note>) -> Option<String> {
+    let id = finding.id.clone();
+    if finding.file.as_deref().is_some_and(|file| file.trim().is_empty()) {
+        notes.push(Note::new(
+            Some(&id),
+            "file",
+            finding.file.take(),
+            Value::Null,
+            "an empty path names no file",
+        ));
+    }
+    if let Some(file) = &finding.file {
+        match tree.resolve(file) {
+            Ok(path) => {
+                if path != *file {
+                    let why = "the path as it is inside the workspace";
+                    notes.push(Note::new(Some(&id), "file", file.clone(), path.clone(), why));
+                }
+                finding.file = Some(path);
+            }
+            Err(refused) => return Some(refused.to_string()),
+        }
+    }
+    let mut related = Vec::new();
+    for file in &finding.related_files {
+        match tree.resolve(file) {
+            Ok(path) if !related.contains(&path) => related.push(path),
+            Ok(_) => {}
+            Err(refused) => return Some(format!("related file: {refused}")),
+        }
+    }
+    finding.related_files = related;
+    None
+}
+
+#[derive(Default)]
+struct Lines {
+    anchor: Option<Anchor>,
+    ordinal: u32,
+    unread_line: Option<u32>,
+}
+
+/// Clamps the lines to the text that was reviewed, and maps them to the present one.
+fn place_lines(
+    finding: &mut Finding,
+    review_base: Option<&str>,
+    tree: &dyn SourceText,
+    remembered: Option<&Remembered>,
+    notes: &mut Vec<Note>,
+) -> Lines {
+    let id = finding.id.clone();
+    let Some(file) = finding.file.clone() else { return Lines::default() };
+    let Some(start) = finding.line_start.filter(|line| *line > 0) else {
+        finding.line_start = None;
+        finding.line_end = None;
+        return Lines::default();
+    };
+    let end = finding.line_end.unwrap_or(start).max(start);
+    let Some(present) = tree.text(&file) else {
+        notes.push(Note::new(
+            Some(&id),
+            "file",
+            file.clone(),
+            file.clone(),
+            "the file is not there or is no text, so its lines cannot be looked up",
+        ));
+        return Lines { unread_line: Some(start), ..Lines::default() };
+    };
+    if let Some(known) = remembered.filter(|known| known.file.as_ref() == Some(&file)) {
+        let anchor = known.anchor.as_ref().map(|anchor| anchor.refind(&present));
+        if let Some(anchor) = &anchor {
+            finding.line_start = Some(anchor.line_start);
+            finding.line_end = finding.line_end.map(|_| anchor.line_end);
+        }
+        return Lines { anchor, ..Lines::default() };
+    }
+    let base = review_base.and_then(|revision| tree.text_at(revision, &file));
+    let reviewed = base.as_deref().unwrap_or(&present);
+    if reviewed.is_empty() {
+        notes.push(Note::new(Some(&id), "line_start", start, Value::Null, "the file is empty"));
+        (finding.line_start, finding.line_end) = (None, None);
+        return Lines { unread_line: Some(start), ..Lines::default() };
+    }
+    let last = line_count(reviewed);
+    let why = format!("{file} has {last} line{}", if last == 1 { "" } else { "s" });
+    if start > last {
+        notes.push(Note::new(Some(&id), "line_start", start, last, why.clone()));
+    }
+    if end > last && finding.line_end.is_some() {
+        notes.push(Note::new(Some(&id), "line_end", end, last, why));
+    }
+    let cited = Anchor::place(reviewed, start, end);
+    let before = cited.cited.places_in(reviewed).iter().filter(|line| **line < cited.line_start).count();
+    let anchor = match &base {
+        Some(base) => cited.through_diff(base, &present),
+        None => cited.clone(),
+    };
+    if anchor.line_start != cited.line_start || anchor.stale {
+        let why = if anchor.stale {
+            "the cited code has gone since it was reviewed"
+        } else {
+            "moved since it was reviewed"
+        };
+        notes.push(Note::new(Some(&id), "line_start", cited.line_start, anchor.line_start, why));
+    }
+    finding.line_start = Some(anchor.line_start);
+    finding.line_end = finding.line_end.map(|_| anchor.line_end);
+    Lines { anchor: Some(anchor), ordinal: u32::try_from(before).unwrap_or(u32::MAX), unread_line: None }
+}
+
+/// Resolves a suggestion's paths and writes down what it deletes, so that it is only ever applied to that. A suggestion
+/// with one impossible edit is dropped as a whole.
+fn place_suggestion(
+    finding: &mut Finding,
+    review_base: Option<&str>,
+    tree: &dyn SourceText,
+    remembered: Option<&Remembered>,
+    notes: &mut Vec<Note>,
+) {
+    if finding.suggestion.is_empty() {
+        return;
+    }
+    // A file that was seen before may have been fixed since, so what stands there now is not what was reviewed.
+    if let Some(known) = remembered.filter(|known| same_edits(&known.suggestion, &finding.suggestion)) {
+        finding.suggestion.clone_from(&known.suggestion);
+        return;
+    }
+    let unverified = finding.extra.get(UNVERIFIED_COLUMNS).is_some();
+    let own = finding.file.clone();
+    let placed: Result<Vec<Edit>, String> = finding
+        .suggestion
+        .iter()
+        .map(|edit| {
+            let mut edit = edit.clone();
+            match (edit.file.trim().is_empty(), &own) {
+                (true, Some(own)) => edit.file = own.clone(),
+                (true, None) => return Err("an edit names no file".to_owned()),
+                (false, _) => edit.file = tree.resolve(&edit.file).map_err(|refused| refused.to_string())?,
+            }
+            let reviewed = review_base
+                .and_then(|revision| tree.text_at(revision, &edit.file))
+                .or_else(|| tree.text(&edit.file))
+                .ok_or_else(|| format!("{} is not there", edit.file))?;
+            if unverified {
+                let touched = edit.start.line..=edit.end.line;
+                let wide = reviewed
+                    .lines()
+                    .zip(1..)
+                    .any(|(line, number)| touched.contains(&number) && !line.is_ascii());
+                if wide {
+                    return Err(
+                        "the unit of its columns is not known, and the line is not plain ASCII".to_owned()
+                    );
+                }
+            }
+            if edit.deleted.is_none() {
+                edit.deleted = Some(
+                    text_between(&reviewed, edit.start, edit.end)
+                        .ok_or_else(|| format!("{} has no such lines or columns", edit.file))?
+                        .to_owned(),
+                );
+            }
+            Ok(edit)
+        })
+        .collect();
+    match placed {
+        Ok(edits) => finding.suggestion = edits,
+        Err(why) => {
+            let was = serde_json::to_value(&finding.suggestion).unwrap_or(Value::Null);
+            finding.suggestion.clear();
+            notes.push(Note::new(Some(&finding.id), "suggestion", was, Value::Null, why));
+        }
+    }
+}
+
+/// The same edits, whether or not they say what they delete.
+fn same_edits(known: &[Edit], given: &[Edit]) -> bool {
+    let same = |(known, given): (&Edit, &Edit)| {
+        (known.start, known.end, &known.replacement) == (given.start, given.end, &given.replacement)
+    };
+    known.len() == given.len() && known.iter().zip(given).all(same)
+}
