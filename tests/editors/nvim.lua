@@ -102,26 +102,27 @@ vim.api.nvim_create_autocmd('LspProgress', {
   end,
 })
 
+-- Neovim has no workspace trust of its own, so the first dispatch asks for it.
 if story == 'prompt' then
-  answers = { beginning_with('Approve expanded scope') }
+  answers = { beginning_with('Trust this workspace'), beginning_with('Approve expanded scope') }
   code_action(2, 'Fix with loop: ')
-  wait('the question was asked and answered', function()
-    return #asked == 1
+  wait('both questions were asked and answered', function()
+    return #asked == 2
   end)
-  if not asked[1].prompt:find('lib.txt', 1, true) then
-    fail('the question names the file: ' .. asked[1].prompt)
+  if not asked[2].prompt:find('lib.txt', 1, true) then
+    fail('the question names the file: ' .. asked[2].prompt)
   end
 else
   -- By the command, and dismissed: the question stays open.
-  answers = { dismiss }
+  answers = { beginning_with('Trust this workspace'), dismiss }
   vim.api.nvim_win_set_cursor(0, { 2, 0 })
   vim.cmd('FixLoop fix')
   wait('the question was asked and dismissed', function()
-    return #asked == 1
+    return #asked == 2
   end)
   wait('the question is still open', function()
     local state = fix_loop.state()
-    return state ~= nil and #state.questions == 1
+    return state ~= nil and #state.questions == 1 and state.questions[1].kind == 'scope'
   end)
   say('status line:', fix_loop.status())
   code_action(2, 'Answer: Approve expanded scope')

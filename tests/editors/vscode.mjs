@@ -3,6 +3,7 @@
 // `notification` answers the question where it is asked; `later` closes it there and answers by a quick fix. Everything is
 // waited for as an event with a far deadline; a menu or prompt that did not open is asked for again, as a person would.
 // Ends with code 0 and "all done", or says what did not happen, with a picture of the window in FIX_LOOP_PICTURE.
+// FIX_LOOP_SHOW asks for a picture of the question, for the README.
 import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
 import fs from "node:fs";
@@ -174,6 +175,9 @@ async function theJob(address) {
     (await status.first().innerText()).includes("1 question"),
   );
 
+  if (process.env.FIX_LOOP_SHOW) {
+    await page.screenshot({ path: process.env.FIX_LOOP_SHOW });
+  }
   if (how === "notification") {
     await toast.first().locator(".monaco-button", { hasText: "Approve expanded scope" }).first().click();
   } else {

@@ -1,6 +1,6 @@
 //! What the documentation shows is what the program does.
 //!
-//! `FIX_LOOP_UPDATE_DOCS=1` writes the graphs anew instead of comparing them.
+//! `FIX_LOOP_UPDATE_DOCS=1` writes the graphs and schemas anew instead of comparing them; with one test at a time.
 
 use std::fs;
 use std::path::PathBuf;
@@ -24,24 +24,35 @@ fn blocks<'a>(text: &'a str, language: &str) -> Vec<&'a str> {
     text.split(opening.as_str()).skip(1).filter_map(|rest| rest.split("\n```").next()).collect()
 }
 
-#[test]
-fn the_graphs_of_the_protocols_are_the_programs_own() {
+fn the_graph_is_the_programs_own(protocol: &str) {
     let repo = Repo::with(&[("a.txt", "a\n")]);
     let path = repository_root().join("docs/protocols.md");
     let text = fs::read_to_string(&path).expect("docs/protocols.md is there");
-    let mut renewed = text.clone();
-    for protocol in ["bounded", "converge", "rereview"] {
-        let graph = repo.fix_loop(["protocol", protocol, "--format", "mermaid"]).expect(0).stdout;
-        let (begin, end) = (format!("<!-- graph {protocol} -->\n"), "<!-- end -->");
-        let (before, rest) = renewed.split_once(&begin).unwrap_or_else(|| panic!("{path:?} has no {begin}"));
-        let (_, after) = rest.split_once(end).expect("each graph has an end");
-        renewed = format!("{before}{begin}```mermaid\n{}\n```\n{end}{after}", graph.trim_end());
-    }
+    let graph = repo.fix_loop(["protocol", protocol, "--format", "mermaid"]).expect(0).stdout;
+    let (begin, end) = (format!("<!-- graph {protocol} -->\n"), "<!-- end -->");
+    let (before, rest) = text.split_once(&begin).unwrap_or_else(|| panic!("{path:?} has no {begin}"));
+    let (_, after) = rest.split_once(end).expect("each graph has an end");
+    let renewed = format!("{before}{begin}```mermaid\n{}\n```\n{end}{after}", graph.trim_end());
     if std::env::var_os("FIX_LOOP_UPDATE_DOCS").is_some() {
         fs::write(&path, renewed).expect("the file can be written");
     } else {
         assert!(text == renewed, "docs/protocols.md is not what the program prints; see tests/tests/docs.rs");
     }
+}
+
+#[test]
+fn the_graph_of_bounded_is_the_programs_own() {
+    the_graph_is_the_programs_own("bounded");
+}
+
+#[test]
+fn the_graph_of_converge_is_the_programs_own() {
+    the_graph_is_the_programs_own("converge");
+}
+
+#[test]
+fn the_graph_of_rereview_is_the_programs_own() {
+    the_graph_is_the_programs_own("rereview");
 }
 
 #[test]
@@ -68,6 +79,10 @@ fn the_published_schemas_are_what_the_program_prints() {
         let printed = repo.fix_loop(["schema", name]).expect(0).json();
         assert!(printed.get("$schema").is_some(), "{name} says which JSON Schema it is");
         let path = repository_root().join(format!("server/schemas/{name}.json"));
+        if std::env::var_os("FIX_LOOP_UPDATE_DOCS").is_some() {
+            let text = serde_json::to_string_pretty(&printed).expect("JSON can be written");
+            fs::write(&path, text + "\n").expect("the file can be written");
+        }
         let Ok(text) = fs::read_to_string(&path) else { panic!("{} is not there", path.display()) };
         let published: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
         assert_eq!(published, printed, "{}", path.display());

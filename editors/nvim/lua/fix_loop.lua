@@ -120,6 +120,15 @@ local function status_changed(_, status, context)
   end)
 end
 
+---Loops that have not ended; those that have stay listed, to be undone.
+---@param state table
+---@return table[]
+local function running(state)
+  return vim.tbl_filter(function(loop)
+    return loop.state ~= 'finished'
+  end, state.loops or {})
+end
+
 ---The last status of the current buffer's server, or nil.
 ---@return table?
 function M.state()
@@ -136,7 +145,7 @@ function M.status()
     return ''
   end
   local words = {}
-  for _, loop in ipairs(state.loops or {}) do
+  for _, loop in ipairs(running(state)) do
     table.insert(words, ('round %d of %d: %s'):format(loop.round, loop.max_rounds, loop.state))
   end
   if #(state.questions or {}) > 0 then
@@ -289,18 +298,20 @@ local function answer()
   vim.ui.select(questions, { prompt = 'Which question? ', format_item = text }, ask)
 end
 
----The loop that was named, else one that the user picks.
-local function for_loop(name)
+---The loop that was named, else one of those that have ended, as the user picks.
+local function for_ended_loop(name)
   return function(_, rest)
     if rest ~= '' then
       return execute(name, { loop = rest })
     end
-    local loops = (M.state() or {}).loops or {}
+    local loops = vim.tbl_filter(function(loop)
+      return loop.state == 'finished'
+    end, (M.state() or {}).loops or {})
     if #loops == 0 then
-      return warn('there is no loop')
+      return warn('no loop has ended')
     end
     local function text(loop)
-      return ('%s: %s'):format(loop.id, loop.state)
+      return ('%s: %s'):format(loop.id, vim.iter(loop.findings):map(tostring):join(', '))
     end
     vim.ui.select(loops, { prompt = 'Which loop? ', format_item = text }, function(loop)
       if loop then
@@ -331,7 +342,7 @@ local commands = {
   cancel = function(_, rest)
     execute('cancel', rest == '' and {} or { loop = rest })
   end,
-  undo = for_loop('undo'),
+  undo = for_ended_loop('undo'),
   review = plain('review'),
   import = with('import', 'source'),
   fromCheck = with('fromCheck', 'name'),

@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
 import type { Server } from "./server";
-import type { Finding, Loop, Question } from "./wire";
+import { type Finding, type Loop, type Question, isRunning } from "./wire";
 
 /** The commands of the palette and the view, each of which asks for what the server's command needs. */
 export function registerCommands(server: Server): vscode.Disposable[] {
@@ -19,7 +19,7 @@ export function registerCommands(server: Server): vscode.Disposable[] {
     },
     cancel: () => run("cancel", {}),
     undo: async () => {
-      const loop = await pickLoop(server.status?.loops ?? []);
+      const loop = await pickLoop((server.status?.loops ?? []).filter((loop) => !isRunning(loop)));
       return loop && run("undo", { loop });
     },
     import: async () => {
@@ -76,7 +76,7 @@ async function pickLoop(loops: Loop[]): Promise<string | undefined> {
   if (loops.length === 0) {
     return vscode.window.showInputBox({ title: "Undo a loop", prompt: "The loop's name, as its report shows it." });
   }
-  const items = loops.map((loop) => ({ label: loop.id, description: loop.state }));
+  const items = loops.map((loop) => ({ label: loop.id, description: loop.findings.join(", ") }));
   return (await vscode.window.showQuickPick(items, { title: "Undo which loop?" }))?.label;
 }
 

@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
 import type { Server } from "./server";
-import type { Status } from "./wire";
+import { type Status, isRunning } from "./wire";
 
 /** One entry in the status bar: what is going on, or what waits for the user. */
 export class StatusBar implements vscode.Disposable {
@@ -38,9 +38,10 @@ function words(status: Status): { text: string; warning: boolean; command: strin
     const text = waiting === 1 ? "$(question) Fix Loop: 1 question" : `$(question) Fix Loop: ${waiting} questions`;
     return { text, warning: true, command: "fixLoop.answer" };
   }
-  const [loop] = status.loops;
+  const running = status.loops.filter(isRunning);
+  const [loop] = running;
   if (loop) {
-    const more = status.loops.length > 1 ? ` (+${status.loops.length - 1})` : "";
+    const more = running.length > 1 ? ` (+${running.length - 1})` : "";
     const text = `$(sync~spin) Fix Loop: round ${loop.round} of ${loop.max_rounds}: ${loop.state}${more}`;
     return { text, warning: false, command: "fixLoop.findings.focus" };
   }
@@ -52,7 +53,7 @@ function words(status: Status): { text: string; warning: boolean; command: strin
 function tooltip(status: Status): string {
   const counts = Object.entries(status.counts).filter(([, count]) => count > 0);
   const lines = [counts.map(([state, count]) => `${count} ${state}`).join(", ") || "no findings"];
-  for (const loop of status.loops) {
+  for (const loop of status.loops.filter(isRunning)) {
     const cost = loop.cost_usd === null ? "" : `, $${loop.cost_usd.toFixed(2)}`;
     lines.push(`${loop.id}: ${loop.activity ?? loop.state} (${loop.agent ?? "no agent"}${cost})`);
   }

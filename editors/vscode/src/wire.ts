@@ -26,6 +26,11 @@ export interface Loop {
   activity?: string;
 }
 
+/** Loops that have ended stay listed, to be undone. */
+export function isRunning(loop: Loop): boolean {
+  return loop.state !== "finished";
+}
+
 export interface Question {
   id: string;
   kind: string;

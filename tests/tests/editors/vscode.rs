@@ -22,8 +22,10 @@ fn drive(story: &Story, how: &str) {
         .env("FIX_LOOP_REPO", story.repo.root())
         .env("FIX_LOOP_STATE", story.repo.outside().join("vscode"))
         .stdin(Stdio::null());
-    if let Some(picture) = std::env::var_os("FIX_LOOP_PICTURE") {
-        command.env("FIX_LOOP_PICTURE", picture);
+    for name in ["FIX_LOOP_PICTURE", "FIX_LOOP_SHOW"] {
+        if let Some(path) = std::env::var_os(name) {
+            command.env(name, path);
+        }
     }
     let output = command.output().expect("Node is installed");
     let said = format!(
