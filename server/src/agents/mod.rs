@@ -13,8 +13,9 @@
 //! | [`agent`], [`presets`] | agents as data: command lines, environments, limits |
 //! | [`stream`] | reading what agents write while they work |
 //! | [`failure`] | whose fault a failure is, and what to do |
-//! | [`run`], [`suggested`] | running one dispatch |
+//! | [`run`], [`suggested`], [`acp`] | running one dispatch |
 
+pub mod acp;
 pub mod agent;
 pub mod brief;
 mod excerpt;

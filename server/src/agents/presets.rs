@@ -66,7 +66,7 @@ pub(super) fn acp_command(name: &str) -> Option<Vec<String>> {
     let command: &[&str] = match name {
         "claude" => &["claude-agent-acp"],
         "codex" => &["codex-acp"],
-        "gemini" => &["gemini", "--experimental-acp"],
+        "gemini" => &["gemini", "--acp"],
         "qwen" => &["qwen", "--acp"],
         "opencode" => &["opencode", "acp"],
         _ => return None,
@@ -144,6 +144,8 @@ fn qwen() -> Cli {
         editing: strings(&["--approval-mode", "yolo"]),
         reading: strings(&["--approval-mode", "default"]),
         model: strings(&["-m", "{model}"]),
+        schema: SchemaVia::Inline(strings(&["--json-schema", "{schema}"])),
+        resume: strings(&["--resume", "{session}"]),
         output: Output::Claude,
         ..Cli::plain(strings(&["qwen"]))
     }

@@ -70,11 +70,11 @@ impl Usage {
     }
 }
 
-const GRACE: Duration = Duration::from_secs(5);
+pub(super) const GRACE: Duration = Duration::from_secs(5);
 /// A follow-up that could not even start up in this time is not begun.
-const LEAST: Duration = Duration::from_secs(1);
+pub(super) const LEAST: Duration = Duration::from_secs(1);
 /// A whole report fits, also behind a lot of chatter.
-const KEEP: Keep = Keep { head: 4 * 1024 * 1024, tail: 4 * 1024 * 1024 };
+pub(super) const KEEP: Keep = Keep { head: 4 * 1024 * 1024, tail: 4 * 1024 * 1024 };
 
 /// Runs one dispatch to its end. When this returns, no process of the agent is left. The report is valid in form; what
 /// it claims is for the engine to compare with the tree.
@@ -107,20 +107,20 @@ pub async fn run(
         },
         Kind::Command { command } => Dispatch::new(job, supervisor, cancel, progress).command(command).await,
         Kind::Cli(cli) => Dispatch::new(job, supervisor, cancel, progress).cli(&cli).await,
-        Kind::Acp { .. } => fail(FailureClass::Environment, "acp"),
+        Kind::Acp { command } => Dispatch::new(job, supervisor, cancel, progress).acp(command).await,
     }
 }
 
-struct Dispatch<'a> {
-    job: Job,
-    supervisor: &'a Supervisor,
-    cancel: &'a Cancel,
-    progress: Option<UnboundedSender<Progress>>,
+pub(super) struct Dispatch<'a> {
+    pub(super) job: Job,
+    pub(super) supervisor: &'a Supervisor,
+    pub(super) cancel: &'a Cancel,
+    pub(super) progress: Option<UnboundedSender<Progress>>,
     began: Instant,
     limit: Duration,
-    leftovers: u32,
-    usage: Usage,
-    transcript: Option<Transcript>,
+    pub(super) leftovers: u32,
+    pub(super) usage: Usage,
+    pub(super) transcript: Option<Transcript>,
 }
 
 /// What one start of a program came to.
@@ -153,7 +153,7 @@ impl<'a> Dispatch<'a> {
         }
     }
 
-    fn end(mut self, result: Result<Report, Failure>) -> Outcome {
+    pub(super) fn end(mut self, result: Result<Report, Failure>) -> Outcome {
         if let Some(mut transcript) = self.transcript.take() {
             match &result {
                 Ok(report) => {
@@ -168,11 +168,11 @@ impl<'a> Dispatch<'a> {
         Outcome { result, usage: self.usage, elapsed: self.began.elapsed(), leftovers: self.leftovers }
     }
 
-    fn failure(&self, class: FailureClass, message: impl Into<String>) -> Failure {
+    pub(super) fn failure(&self, class: FailureClass, message: impl Into<String>) -> Failure {
         Failure::new(class, &self.job.agent.name, message)
     }
 
-    fn environment(&self, more: &[(String, String)]) -> Vec<(String, String)> {
+    pub(super) fn environment(&self, more: &[(String, String)]) -> Vec<(String, String)> {
         let mut env = base_environment(&self.job.agent.pass_env);
         for (key, value) in self.job.agent.env.iter().chain(more) {
             set_variable(&mut env, key, value.clone());
@@ -180,7 +180,15 @@ impl<'a> Dispatch<'a> {
         env
     }
 
-    fn remaining(&self) -> Duration {
+    pub(super) fn prompt(&self) -> String {
+        let brief = &self.job.brief;
+        match self.job.agent.templates.get(&brief.role) {
+            Some(template) => prompt::prompt_with(brief, template),
+            None => prompt::prompt(brief),
+        }
+    }
+
+    pub(super) fn remaining(&self) -> Duration {
         self.limit.saturating_sub(self.began.elapsed())
     }
 
@@ -235,7 +243,7 @@ impl<'a> Dispatch<'a> {
     }
 
     /// What is the same for every program: endings that are not its own.
-    fn not_its_own(&self, how: &How, last_words: &str) -> Option<Failure> {
+    pub(super) fn not_its_own(&self, how: &How, last_words: &str) -> Option<Failure> {
         let with_words =
             |text: String| if last_words.is_empty() { text } else { format!("{text}; last: {last_words}") };
         Some(match how {
@@ -290,7 +298,7 @@ impl<'a> Dispatch<'a> {
     }
 
     /// A program that ended well and gave no valid report.
-    fn unreported(&self, problem: ReportProblem) -> Failure {
+    pub(super) fn unreported(&self, problem: ReportProblem) -> Failure {
         match &problem {
             ReportProblem::AgentError(message) => self.failure(classify(None, message), problem.to_string()),
             _ => self.failure(FailureClass::NoReport, problem.to_string()),
@@ -298,11 +306,7 @@ impl<'a> Dispatch<'a> {
     }
 
     async fn cli(mut self, cli: &Cli) -> Outcome {
-        let brief = &self.job.brief;
-        let text = match self.job.agent.templates.get(&brief.role) {
-            Some(template) => prompt::prompt_with(brief, template),
-            None => prompt::prompt(brief),
-        };
+        let text = self.prompt();
         let schema_argument = match self.schema_argument(cli) {
             Ok(argument) => argument,
             Err(failure) => return self.end(Err(failure)),
@@ -398,7 +402,7 @@ impl<'a> Dispatch<'a> {
                 crate::process::Stream::Stderr => Vec::new(),
             })
             .await;
-        reading.finish(&ended.stdout.lossy());
+        reading.finish(&ended.stdout.lossy(), &ended.stderr.lossy());
         let turn = self.judge(cli, &ended, &reading);
         (turn, reading)
     }
@@ -488,7 +492,7 @@ pub(super) fn arguments(
     argv
 }
 
-fn follow_up(problem: &ReportProblem, schema: &Value) -> String {
+pub(super) fn follow_up(problem: &ReportProblem, schema: &Value) -> String {
     format!(
         "There is no valid report yet: {problem}.\n\nChange nothing and run nothing. Answer with exactly one JSON object that \
          fits this JSON Schema, and with nothing else:\n\n{}\n",
@@ -497,7 +501,7 @@ fn follow_up(problem: &ReportProblem, schema: &Value) -> String {
 }
 
 /// The brief's ids of which a judging report says nothing.
-fn missing_from(report: &Report, brief: &Brief) -> Option<String> {
+pub(super) fn missing_from(report: &Report, brief: &Brief) -> Option<String> {
     let said: HashSet<String> = match report {
         Report::Review(review) if brief.role == super::Role::Verifier => {
             review.findings.iter().map(|finding| id_text(&finding.id)).collect()

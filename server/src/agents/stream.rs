@@ -112,14 +112,17 @@ impl Reading {
         progress
     }
 
-    /// Takes the whole standard output at the end, for formats that are not lines and for lines that were cut.
-    pub fn finish(&mut self, stdout: &str) {
+    /// Takes both whole outputs at the end, for formats that are not lines and for lines that were cut.
+    pub fn finish(&mut self, stdout: &str, stderr: &str) {
         match self.output {
             Output::Text => self.text = Some(stdout.to_owned()),
             Output::Gemini => {
-                if let Some(answer) = parse::objects(stdout).into_iter().rfind(|object| {
+                // An error may come on either output.
+                let is_answer = |object: &Value| {
                     ["response", "error", "stats"].iter().any(|key| object.get(key).is_some())
-                }) {
+                };
+                let answer = parse::objects(stdout).into_iter().rfind(is_answer);
+                if let Some(answer) = answer.or_else(|| parse::objects(stderr).into_iter().rfind(is_answer)) {
                     self.gemini(&answer);
                 }
             }
@@ -242,7 +245,8 @@ impl Reading {
                 Some(StreamError { status: event.get("api_error_status").and_then(Value::as_u64), message });
             return;
         }
-        self.structured = event.get("structured_output").filter(|value| value.is_object()).cloned();
+        let structured = event.get("structured_output").or_else(|| event.get("structured_result"));
+        self.structured = structured.filter(|value| value.is_object()).cloned();
         self.text = said;
     }
 

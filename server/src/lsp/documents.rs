@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use lsp_types::Url;
 
@@ -15,6 +16,8 @@ pub(super) struct Document {
     pub uri: Url,
     pub version: i32,
     pub text: Text,
+    /// The text as it was last opened or saved; what the file holds where the editor opened it with unsaved text.
+    pub saved: Arc<str>,
     /// With symbolic links resolved; the path as given where that is not possible (a new file).
     pub canonical: PathBuf,
 }
@@ -28,8 +31,9 @@ impl Documents {
     /// Opening twice takes the newer text: some editors reload so. Documents that are no files are not kept.
     pub fn open(&mut self, uri: Url, version: i32, text: &str) -> Option<&Document> {
         let canonical = canonical(&uri.to_file_path().ok()?);
-        self.open
-            .insert(uri.clone(), Document { uri: uri.clone(), version, text: Text::new(text), canonical });
+        let text = Text::new(text);
+        let saved = unlike(text.content(), &canonical).unwrap_or_else(|| text.content().clone());
+        self.open.insert(uri.clone(), Document { uri: uri.clone(), version, text, saved, canonical });
         self.open.get(&uri)
     }
 
@@ -60,6 +64,19 @@ impl Documents {
         documents.sort_by(|a, b| a.uri.cmp(&b.uri));
         documents
     }
+}
+
+/// What the file holds, where that is other text than the editor's. An editor may come back with text that was never
+/// saved. A byte order mark, line ends and files in other encodings are the editor's business and no difference.
+fn unlike(text: &str, file: &Path) -> Option<Arc<str>> {
+    let held = std::fs::read_to_string(file).ok()?;
+    let held = held.strip_prefix('\u{feff}').unwrap_or(&held);
+    let same = held.split('\n').map(end_trimmed).eq(text.split('\n').map(end_trimmed));
+    (!same).then(|| held.into())
+}
+
+fn end_trimmed(line: &str) -> &str {
+    line.strip_suffix('\r').unwrap_or(line)
 }
 
 /// The path with symbolic links resolved as far as it exists.

@@ -145,7 +145,8 @@ impl Workspace {
                     unprotected.push(Unprotected {
                         path: slot.key().to_string(),
                         size: state.size,
-                        why: "larger than 50 MiB".to_owned(),
+                        why: (if state.size > LARGEST { "larger than 50 MiB" } else { "it cannot be read" })
+                            .to_owned(),
                     });
                 }
                 slot.insert(state);
@@ -384,7 +385,11 @@ impl Workspace {
         Ok(states)
     }
 
-    /// The state of a path that may have changed, with its bytes written as an object.
+    /// The present state of a path, with its bytes written as an object; `None`: absent.
+    pub fn file_state(&self, path: &RepoPath) -> Result<Option<FileState>> {
+        self.present(path)
+    }
+
     pub(super) fn present(&self, path: &RepoPath) -> Result<Option<FileState>> {
         self.state_on_disk(path, LARGEST)
     }
@@ -409,7 +414,15 @@ impl Workspace {
         if let Some(content) = self.remembered(path, &seen) {
             return Ok(Some(stored(&seen, content, seen.size)));
         }
-        let Some((seen, bytes)) = self.disk.read(path).map_err(failed)? else { return Ok(None) };
+        let (seen, bytes) = match self.disk.read(path) {
+            Ok(Some(read)) => read,
+            Ok(None) => return Ok(None),
+            // A file of another user (a database of some container, say) must not keep all others unprotected.
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                return Ok(Some(unread(seen)));
+            }
+            Err(error) => return Err(failed(error)),
+        };
         let content = self.store.write(&bytes)?;
         if seen.is_settled() {
             self.memory().insert(path.clone(), (seen, content));

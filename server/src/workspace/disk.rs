@@ -135,7 +135,7 @@ impl Disk {
         expected: Option<(FileKind, ObjectId)>,
         wanted: Option<Wanted<'_>>,
     ) -> io::Result<bool> {
-        let Some((folder, name)) = self.open_parent(path, wanted.is_some())? else {
+        let Some((folder, name)) = self.open_parent(path, wanted.is_some() && expected.is_none())? else {
             return Ok(wanted.is_none() && expected.is_none());
         };
         if let Look::Folder = look_at(&folder, &name)? {

@@ -13,7 +13,7 @@ use super::{Checkpoint, Result, Workspace, index};
 
 /// Which conversions a path has.
 #[derive(Debug, Clone, Copy, Default)]
-struct Conversions {
+pub(super) struct Conversions {
     /// Line endings are converted only if the content looks like text and the index has no CRLF yet.
     automatic_line_endings: bool,
     line_endings: bool,
@@ -37,12 +37,11 @@ impl Workspace {
         kind: FileKind,
         bytes: &[u8],
         in_index: Option<ObjectId>,
+        conversions: Conversions,
     ) -> Result<ObjectId> {
         if kind == FileKind::Symlink {
             return Ok(self.store.write(bytes)?);
         }
-        let conversions = self.conversions(&self.git, std::slice::from_ref(path))?;
-        let conversions = conversions.get(path).copied().unwrap_or_default();
         let pointer = |id: ObjectId| self.store.read(id).is_ok_and(|blob| is_lfs_pointer(&blob));
         if conversions.lfs && in_index.is_none_or(pointer) && !is_lfs_pointer(bytes) && !self.has_lfs()? {
             return Err(GitError::Failed {
@@ -110,7 +109,11 @@ impl Workspace {
             _ => self.git.clone(),
         };
         let conversions = self.conversions(&git, paths)?;
-        let index = index::read(&self.kept_index(&checkpoint.name))?;
+        let converted = |path: &RepoPath| conversions.get(path).is_some_and(|conversions| conversions.any());
+        let index = match paths.iter().any(converted) {
+            true => index::read(&self.kept_index(&checkpoint.name))?,
+            false => git2::Index::new()?,
+        };
         for path in paths {
             let entries = self.entries_at(checkpoint, path)?;
             let state = match entries.first() {
@@ -166,7 +169,15 @@ impl Workspace {
         Ok(code == Some(0))
     }
 
+    /// The conversions of these paths, by the attributes of the present work tree.
+    pub(super) fn present_conversions(&self, paths: &[RepoPath]) -> Result<BTreeMap<RepoPath, Conversions>> {
+        self.conversions(&self.git, paths)
+    }
+
     fn conversions(&self, git: &Git, paths: &[RepoPath]) -> Result<BTreeMap<RepoPath, Conversions>> {
+        if paths.is_empty() {
+            return Ok(BTreeMap::new());
+        }
         let mut input = Vec::new();
         for path in paths {
             input.extend_from_slice(path.as_str().as_bytes());

@@ -86,15 +86,25 @@ pub(super) fn entries_of(index: &git2::Index, path: &RepoPath) -> Vec<IndexEntry
     (0..4).filter_map(|stage| index.get_path(at, stage)).map(|entry| converted(&entry)).collect()
 }
 
-/// Every entry, keyed by the raw path and stage, to compare a whole index before and after a write.
-pub(super) fn all(index: &git2::Index) -> BTreeMap<(Vec<u8>, u8), IndexEntry> {
-    index
-        .iter()
-        .map(|entry| {
-            let plain = converted(&entry);
-            ((entry.path, plain.stage), plain)
-        })
-        .collect()
+/// The first path, outside of `apart`, whose entries are not the same in both.
+pub(super) fn first_difference(
+    one: &git2::Index,
+    other: &git2::Index,
+    apart: &BTreeSet<&str>,
+) -> Option<String> {
+    let counted = |entry: &git2::IndexEntry| {
+        std::str::from_utf8(&entry.path).map_or(true, |path| !apart.contains(path))
+    };
+    let (mut left, mut right) = (one.iter().filter(counted), other.iter().filter(counted));
+    loop {
+        match (left.next(), right.next()) {
+            (None, None) => return None,
+            (Some(a), Some(b)) if a.path == b.path && converted(&a) == converted(&b) => {}
+            (Some(entry), _) | (None, Some(entry)) => {
+                return Some(String::from_utf8_lossy(&entry.path).into_owned());
+            }
+        }
+    }
 }
 
 fn path_of(entry: &git2::IndexEntry) -> Option<RepoPath> {
@@ -146,10 +156,9 @@ impl Workspace {
         &self,
         since: &Checkpoint,
         index: &git2::Index,
-        status: &Status,
+        now: &Entries,
         same_head: bool,
     ) -> Result<Vec<IndexChange>> {
-        let now = self.notable_entries(index, status);
         let mut paths: BTreeSet<RepoPath> = now.keys().chain(since.index.keys()).cloned().collect();
         if !same_head {
             paths.extend(self.index_against(since.head.commit)?);

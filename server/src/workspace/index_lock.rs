@@ -151,22 +151,9 @@ impl Workspace {
                 return Err(WorkspaceError::IndexSideEffect(edit.path.to_string()));
             }
         }
-        let (mut old, mut new) = (index::all(before), index::all(&after));
-        for edit in edits {
-            for stage in 0..4 {
-                let key = (edit.path.as_str().as_bytes().to_vec(), stage);
-                old.remove(&key);
-                new.remove(&key);
-            }
-        }
-        let strayed = old
-            .iter()
-            .find(|(key, entry)| new.get(*key) != Some(*entry))
-            .or_else(|| new.iter().find(|(key, _)| !old.contains_key(*key)));
-        match strayed {
-            Some(((path, _), _)) => {
-                Err(WorkspaceError::IndexSideEffect(String::from_utf8_lossy(path).into_owned()))
-            }
+        let edited = edits.iter().map(|edit| edit.path.as_str()).collect();
+        match index::first_difference(before, &after, &edited) {
+            Some(path) => Err(WorkspaceError::IndexSideEffect(path)),
             None => Ok(()),
         }
     }

@@ -158,8 +158,8 @@ impl Workspace {
         let refs = self.ref_state()?;
         let index = self.read_index()?;
         let same_head = refs.head.commit == since.head.commit;
-        let index_taken = self.index_changes(since, &index, &status, same_head)?;
         let notable = self.notable_entries(&index, &status);
+        let index_taken = self.index_changes(since, &index, &notable, same_head)?;
 
         let place = |path: &RepoPath, after: Option<&FileState>| {
             let saved = after.is_some_and(|state| {

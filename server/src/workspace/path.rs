@@ -235,8 +235,16 @@ impl Scope {
         let full = resolved.under(root);
         if full.is_symlink() {
             let outside = || PathError::Outside(path.to_string_lossy().into_owned());
-            let target = full.canonicalize().map_err(|_| outside())?;
-            let target = RepoPath::resolve(root, &target)?;
+            // A link to nothing is followed by its text, as a write through it would be.
+            let target = full.canonicalize().or_else(|_| {
+                let target = full.read_link()?;
+                Ok::<_, std::io::Error>(full.parent().unwrap_or(root).join(target))
+            });
+            let target = target.map_err(|_| outside())?;
+            let target = RepoPath::resolve(root, &target).map_err(|_| outside())?;
+            if target.under(root).is_symlink() {
+                return Err(outside());
+            }
             self.insert(root, target);
         }
         self.insert(root, resolved);

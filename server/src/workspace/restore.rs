@@ -205,6 +205,21 @@ impl Workspace {
         Ok(result)
     }
 
+    /// Writes a file (or removes it) provided that it is now `expected`; `false` when it is not. For a fix that the
+    /// engine itself applies. Mode and permissions stay as they are.
+    pub fn write_file(
+        &self,
+        path: &RepoPath,
+        expected: Option<&FileState>,
+        bytes: Option<&[u8]>,
+    ) -> Result<bool> {
+        let kind = expected.map_or(FileKind::Regular, |state| state.kind);
+        let wanted = bytes.map(|bytes| Wanted { kind, bytes, permissions: None });
+        let expected = expected.map(|state| (state.kind, state.content));
+        let done = self.disk.replace(path, expected, wanted);
+        done.map_err(|source| WorkspaceError::File { path: path.clone(), source })
+    }
+
     /// Takes back index entries that a worker changed, where they are still as observed. Returns the paths that are
     /// not. What the user had staged before is exactly what is staged again.
     pub fn untake_index(&self, taken: &[IndexChange]) -> Result<Vec<RepoPath>> {

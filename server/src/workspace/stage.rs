@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::disk::Look;
-use super::filter::is_lfs_pointer;
+use super::filter::{Conversions, is_lfs_pointer};
 use super::hunks::is_binary;
 use super::index::{self, IndexChange, IndexEntry};
 use super::object::{FileKind, FileState, ObjectId};
@@ -125,6 +125,13 @@ fn list(conflicts: &[Conflict]) -> String {
     conflicts.iter().map(|conflict| conflict.path.as_str()).collect::<Vec<_>>().join(", ")
 }
 
+/// A path and how its bytes become a blob.
+#[derive(Clone, Copy)]
+struct Spot<'a> {
+    path: &'a RepoPath,
+    convert: Conversions,
+}
+
 /// What is to happen to one path.
 enum Verdict {
     Entries(Vec<IndexEntry>),
@@ -146,6 +153,7 @@ impl Workspace {
         let paths: Vec<RepoPath> = paths.into_iter().collect();
         let before = self.states_at(start, &paths)?;
         let index = self.read_index()?;
+        let conversions = self.present_conversions(&paths)?;
         let (mut edits, mut conflicts, mut skipped) = (Vec::new(), Vec::new(), Vec::new());
         for (path, pre) in before {
             let post = target.get(&path).cloned().unwrap_or_else(|| pre.clone());
@@ -158,7 +166,9 @@ impl Workspace {
                 continue;
             }
             self.refuse(&path, &base, &index, post.as_ref())?;
-            match self.decide(&path, &base, pre.as_ref(), post.as_ref())? {
+            let convert = conversions.get(&path).copied().unwrap_or_default();
+            let spot = Spot { path: &path, convert };
+            match self.decide(spot, &base, pre.as_ref(), post.as_ref())? {
                 Verdict::Entries(after) => edits.push(IndexChange { path, before: present, after }),
                 Verdict::Skip(why) => {
                     if present != base {
@@ -173,7 +183,18 @@ impl Workspace {
             return Err(StageRefused::Conflicts(conflicts));
         }
         edits.sort_by(|a, b| a.path.cmp(&b.path));
-        let foreign = self.edit_index(&edits, true)?;
+        let foreign = match self.edit_index(&edits, true) {
+            // A new file where the index has a folder, or the other way round: the user's entry would have to go.
+            Err(WorkspaceError::IndexSideEffect(path)) => {
+                let Ok(path) = RepoPath::new(&path) else {
+                    return Err(WorkspaceError::IndexSideEffect(path).into());
+                };
+                let why = "the fix puts something else in place of an entry of yours";
+                let entry = self.index_entries(&path)?.first().copied();
+                return Err(StageRefused::Conflicts(vec![self.conflict(&path, why, None, None, entry)?]));
+            }
+            other => other?,
+        };
         if !foreign.is_empty() {
             let asked =
                 foreign.iter().map(|path| self.meanwhile(path, start, target.get(path).cloned().flatten()));
@@ -259,7 +280,7 @@ impl Workspace {
 
     fn decide(
         &self,
-        path: &RepoPath,
+        spot: Spot<'_>,
         base: &[IndexEntry],
         pre: Option<&FileState>,
         post: Option<&FileState>,
@@ -272,39 +293,36 @@ impl Workspace {
             return Ok(Verdict::Skip(NotStaged::TooLarge));
         }
         let Some(entry) = entry.filter(|entry| !entry.intent_to_add) else {
-            return self.decide_new(path, pre, post, entry.is_some());
+            return self.decide_new(spot, pre, post, entry.is_some());
         };
         let Some(post) = post else {
             // Removing the file removes every line of it, so all of them have to be the index's too.
             let same = match pre {
-                Some(pre) => self.cleaned(path, pre, entry.id)? == entry.id,
+                Some(pre) => self.cleaned(spot, pre, entry.id)? == entry.id,
                 None => false,
             };
             return if same {
                 Ok(Verdict::Entries(Vec::new()))
             } else {
-                self.ask(path, "the fix deletes the file, which has changes of yours", pre, None, entry)
+                self.ask(spot.path, "the fix deletes the file, which has changes of yours", pre, None, entry)
             };
         };
         let Some(pre) = pre else {
             // The user had deleted it without staging that, and the fix made it anew.
-            let new = self.cleaned(path, post, entry.id)?;
+            let new = self.cleaned(spot, post, entry.id)?;
             return if new == entry.id {
-                Ok(Verdict::Entries(vec![IndexEntry {
-                    mode: self.mode(path, None, post, entry.mode),
-                    ..entry
-                }]))
+                Ok(Verdict::Entries(vec![IndexEntry { mode: self.mode(None, post, entry.mode), ..entry }]))
             } else {
-                self.ask(path, "the fix makes a file anew that you had deleted", None, Some(post), entry)
+                self.ask(spot.path, "the fix makes a file anew that you had deleted", None, Some(post), entry)
             };
         };
-        self.decide_modified(path, entry, pre, post)
+        self.decide_modified(spot, entry, pre, post)
     }
 
     /// The path is not in the index, or is there by intent only.
     fn decide_new(
         &self,
-        path: &RepoPath,
+        spot: Spot<'_>,
         pre: Option<&FileState>,
         post: Option<&FileState>,
         intended: bool,
@@ -315,11 +333,11 @@ impl Workspace {
             (_, None) => Ok(Verdict::Entries(Vec::new())),
             (None, Some(_)) if intended => Ok(Verdict::Skip(NotStaged::Untracked)),
             (None, Some(post)) => {
-                if self.is_ignored(path)? {
+                if self.is_ignored(spot.path)? {
                     return Ok(Verdict::Skip(NotStaged::Ignored));
                 }
-                let id = self.cleaned(path, post, ObjectId::zero())?;
-                let mode = self.mode(path, None, post, FileKind::Regular.git_mode());
+                let id = self.cleaned(spot, post, ObjectId::zero())?;
+                let mode = self.mode(None, post, FileKind::Regular.git_mode());
                 Ok(Verdict::Entries(vec![IndexEntry::plain(mode, id)]))
             }
         }
@@ -327,17 +345,17 @@ impl Workspace {
 
     fn decide_modified(
         &self,
-        path: &RepoPath,
+        spot: Spot<'_>,
         entry: IndexEntry,
         pre: &FileState,
         post: &FileState,
     ) -> Result<Verdict, StageRefused> {
-        let mode = self.mode(path, Some(pre), post, entry.mode);
-        let old = self.cleaned(path, pre, entry.id)?;
+        let mode = self.mode(Some(pre), post, entry.mode);
+        let old = self.cleaned(spot, pre, entry.id)?;
         let new = if pre.content == post.content && pre.kind.is_file() && post.kind.is_file() {
             old
         } else {
-            self.cleaned(path, post, entry.id)?
+            self.cleaned(spot, post, entry.id)?
         };
         if old == entry.id || old == new {
             let id = if old == entry.id { new } else { entry.id };
@@ -349,7 +367,7 @@ impl Workspace {
         }
         if !pre.kind.is_file() || !post.kind.is_file() || entry.mode & 0o170_000 != 0o100_000 {
             return self.ask(
-                path,
+                spot.path,
                 "its type changed, and the index has another version",
                 Some(pre),
                 Some(post),
@@ -365,7 +383,7 @@ impl Workspace {
         );
         if [&pre_text, &post_text, &onto].iter().any(|text| is_binary(text) || is_lfs_pointer(text)) {
             return self.ask(
-                path,
+                spot.path,
                 "it has no lines, and the index has another version",
                 Some(pre),
                 Some(post),
@@ -377,29 +395,29 @@ impl Workspace {
                 let id = self.store.write(&text).map_err(WorkspaceError::from)?;
                 Ok(Verdict::Entries(vec![IndexEntry { mode, id, ..entry }]))
             }
-            Err(clash) => self.ask(path, &clash.to_string(), Some(pre), Some(post), entry),
+            Err(clash) => self.ask(spot.path, &clash.to_string(), Some(pre), Some(post), entry),
         }
     }
 
     /// The blob of a state, by git's clean filter.
     fn cleaned(
         &self,
-        path: &RepoPath,
+        spot: Spot<'_>,
         state: &FileState,
         in_index: ObjectId,
     ) -> Result<ObjectId, StageRefused> {
         let bytes = self.store.read(state.content).map_err(WorkspaceError::from)?;
         let in_index = (!in_index.is_zero()).then_some(in_index);
-        self.clean(path, state.kind, &bytes, in_index).map_err(|error| match error {
+        self.clean(spot.path, state.kind, &bytes, in_index, spot.convert).map_err(|error| match error {
             WorkspaceError::Git(super::GitError::Failed { message, .. }) => {
-                StageRefused::Filter { path: path.clone(), message }
+                StageRefused::Filter { path: spot.path.clone(), message }
             }
             error => error.into(),
         })
     }
 
     /// The mode of the new entry: the present one, unless the fix changed it.
-    fn mode(&self, _path: &RepoPath, pre: Option<&FileState>, post: &FileState, present: u32) -> u32 {
+    fn mode(&self, pre: Option<&FileState>, post: &FileState, present: u32) -> u32 {
         if pre.is_some_and(|pre| pre.kind == post.kind) {
             return present;
         }

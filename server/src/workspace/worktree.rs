@@ -120,15 +120,15 @@ impl Workspace {
 
     /// The worktrees of ours that exist.
     pub fn managed_worktrees(&self) -> Result<Vec<Worktree>> {
-        let out = self.git.run(&["worktree", "list", "--porcelain", "-z"])?;
+        let out = self.git.run(&["worktree", "list", "--porcelain"])?;
         let text = String::from_utf8_lossy(&out);
         let ours = self.worktrees_dir();
         let ours = ours.canonicalize().unwrap_or(ours);
         let mut found = Vec::new();
-        for record in text.split("\0\0") {
-            let mut lines = record.split('\0');
+        for record in text.split("\n\n") {
+            let mut lines = record.lines();
             let Some(path) = lines.find_map(|line| line.strip_prefix("worktree ")) else { continue };
-            let branch = record.split('\0').find_map(|line| line.strip_prefix("branch refs/heads/"));
+            let branch = record.lines().find_map(|line| line.strip_prefix("branch refs/heads/"));
             let path = Path::new(path);
             if path.starts_with(&ours) && path.exists() {
                 found.push(Worktree {

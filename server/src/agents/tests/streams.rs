@@ -17,7 +17,7 @@ fn read(output: Output, lines: &[&str]) -> (Reading, Vec<String>) {
     for line in lines {
         seen.extend(reading.line(line).iter().map(Progress::to_string));
     }
-    reading.finish(&lines.join("\n"));
+    reading.finish(&lines.join("\n"), "");
     (reading, seen)
 }
 

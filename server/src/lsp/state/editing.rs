@@ -21,8 +21,10 @@ impl State {
         let Some(document) = self.documents.open(document.uri, document.version, &document.text) else {
             return;
         };
-        let (canonical, text) = (document.canonical.clone(), document.text.content().clone());
-        self.forward(&canonical, |path| BufferEvent::Opened { path, text });
+        let uri = document.uri.clone();
+        if let Some(document) = self.documents.get(&uri) {
+            self.introduce(document);
+        }
         self.refresh_diagnostics();
     }
 
@@ -47,7 +49,8 @@ impl State {
     }
 
     pub(super) fn saved(&mut self, params: DidSaveTextDocumentParams) {
-        let Some(document) = self.documents.get(&params.text_document.uri) else { return };
+        let Some(document) = self.documents.get_mut(&params.text_document.uri) else { return };
+        document.saved = document.text.content().clone();
         let (canonical, text) = (document.canonical.clone(), document.text.content().clone());
         let is_input = canonical.ends_with(CONFIGURATION)
             || canonical.to_string_lossy().replace('\\', "/").contains(&format!("/{INBOX}/"));
@@ -72,13 +75,19 @@ impl State {
     /// Tells a folder's engine about every document that was opened before it.
     pub(super) fn introduce_documents(&self, folder: FolderId) {
         for document in self.documents.all() {
-            let Some(owner) = folder_of(&self.folders, &document.canonical) else { continue };
-            if owner.id == folder
-                && let (Some(running), Some(path)) =
-                    (owner.running(), owner.repository_path(&document.canonical))
-            {
-                running.handle.buffer(BufferEvent::Opened { path, text: document.text.content().clone() });
+            if folder_of(&self.folders, &document.canonical).is_some_and(|owner| owner.id == folder) {
+                self.introduce(document);
             }
+        }
+    }
+
+    /// The engine takes the text of an opened buffer as saved.
+    fn introduce(&self, document: &Document) {
+        let (saved, text) = (document.saved.clone(), document.text.content().clone());
+        let changed = (saved != text).then_some(text);
+        self.forward(&document.canonical, |path| BufferEvent::Opened { path, text: saved });
+        if let Some(text) = changed {
+            self.forward(&document.canonical, |path| BufferEvent::Changed { path, text });
         }
     }
 

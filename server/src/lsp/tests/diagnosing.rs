@@ -259,8 +259,9 @@ async fn the_editors_own_spelling_is_used_for_a_workspace_behind_a_link() {
 }
 
 #[tokio::test]
-async fn documents_opened_before_the_engine_are_introduced_to_it() {
+async fn documents_opened_before_the_engine_are_introduced_to_it_with_what_is_not_saved() {
     let folder = tempfile::TempDir::new().unwrap();
+    std::fs::write(folder.path().join("old.py"), "\u{feff}saved\r\n").unwrap();
     let (engines, _openings) = Engines::new();
     let mut engine = engines.add(folder.path(), snapshot(folder.path(), Vec::new()));
     let mut editor = Editor::start(engines);
@@ -274,5 +275,17 @@ async fn documents_opened_before_the_engine_are_introduced_to_it() {
     editor.notify("textDocument/didOpen", json!({"textDocument": document})).await;
     let path = "new.py".to_owned();
     assert_eq!(engine.buffer().await, BufferEvent::Opened { path, text: "unsaved".into() });
+
+    let path = || "old.py".to_owned();
+    for (text, unsaved) in [("saved\n", false), ("saved\nnot saved\n", true)] {
+        let old = uri(folder.path(), "old.py");
+        let document = json!({"uri": old, "languageId": "python", "version": 1, "text": text});
+        editor.notify("textDocument/didOpen", json!({"textDocument": document})).await;
+        let held = if unsaved { "saved\r\n" } else { text };
+        assert_eq!(engine.buffer().await, BufferEvent::Opened { path: path(), text: held.into() });
+        if unsaved {
+            assert_eq!(engine.buffer().await, BufferEvent::Changed { path: path(), text: text.into() });
+        }
+    }
     editor.finish(vec![engine]).await;
 }

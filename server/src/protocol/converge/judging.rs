@@ -26,19 +26,14 @@ impl Converge {
                 self.docket.spend(&spent);
                 self.tell(&changes);
                 let touched = !changes.in_scope.is_empty() || !changes.out_of_scope.is_empty();
-                self.touched |= touched;
+                self.touched |= touched || !changes.breaches.is_empty();
                 match report {
-                    _ if touched || !changes.breaches.is_empty() => {
-                        let what = if touched {
-                            "it changed the worktree although it may only read"
-                        } else {
-                            "breach"
-                        };
-                        let what = [what.to_owned()]
-                            .into_iter()
-                            .chain(changes.breaches)
-                            .collect::<Vec<_>>()
-                            .join("; ");
+                    _ if !changes.breaches.is_empty() => {
+                        let what = changes.breaches.join("; ");
+                        unusable = Some((PauseKind::Decision, format!("breach: {what}")));
+                    }
+                    _ if touched => {
+                        let what = "it changed the worktree although it may only read".to_owned();
                         unusable = Some((PauseKind::Transient, what));
                     }
                     Report::AxisReviewed { axis: named, findings, footer } if named == axis => {
@@ -55,8 +50,10 @@ impl Converge {
             Event::WorkerFailed { failure, changes, spent, .. } => {
                 self.docket.spend(&spent);
                 self.tell(&changes);
-                self.touched |= !changes.in_scope.is_empty() || !changes.out_of_scope.is_empty();
-                unusable = Some((kind_of(failure.class), words(&failure)));
+                self.touched |= !changes.in_scope.is_empty()
+                    || !changes.out_of_scope.is_empty()
+                    || !changes.breaches.is_empty();
+                unusable = Some(failed(&failure, &changes));
             }
             // An interrupted reviewer is dispatched again: nothing of its review is known.
             _ => {
@@ -157,9 +154,7 @@ impl Converge {
 
     pub(super) fn worker_failed(&mut self, job: Job, failure: &WorkerFailure, changes: &Changes) {
         self.tell(changes);
-        let breaches = changes.breaches.iter().map(|breach| format!("; breach: {breach}"));
-        let why = words(failure) + &breaches.collect::<String>();
-        let kind = if changes.breaches.is_empty() { kind_of(failure.class) } else { PauseKind::Decision };
+        let (kind, why) = failed(failure, changes);
         self.unusable(job, changes, kind, why);
     }
 
@@ -456,6 +451,14 @@ fn same_commit(claimed: &str, head: &str) -> bool {
 fn blocked(footer: &Footer) -> String {
     let why = footer.blocked_by.clone().unwrap_or_else(|| "it does not say by what".to_owned());
     format!("BLOCKED: {why}")
+}
+
+/// What a worker without a report leaves: a breach beside it is always the user's to look at.
+fn failed(failure: &WorkerFailure, changes: &Changes) -> (PauseKind, String) {
+    if changes.breaches.is_empty() {
+        return (kind_of(failure.class), words(failure));
+    }
+    (PauseKind::Decision, format!("{}; breach: {}", words(failure), changes.breaches.join("; ")))
 }
 
 fn words(failure: &WorkerFailure) -> String {

@@ -222,7 +222,7 @@ impl Converge {
 
     /// Undoes what a worker changed, if anything, and then goes on.
     pub(super) fn undo_then(&mut self, changes: &Changes, then: Then) {
-        if changes.in_scope.is_empty() && changes.out_of_scope.is_empty() {
+        if changes.in_scope.is_empty() && changes.out_of_scope.is_empty() && changes.breaches.is_empty() {
             self.then(then);
         } else {
             self.restore(then);

@@ -97,10 +97,6 @@ impl Rereview {
                 self.docket.note(format!("weakens a test: {}: {}", weakened.path, weakened.what));
             }
         }
-        // The guard judges the loop's whole diff so far, whenever it saw a change.
-        if !changes.weakened.is_empty() || !changes.in_scope.is_empty() {
-            self.weakened = changes.weakened.clone();
-        }
     }
 
     // ------------------------------------------------------------ the fixer
@@ -136,6 +132,8 @@ impl Rereview {
             self.seen.push(tree.clone());
         }
         self.in_tree.extend(changes.in_scope.iter().cloned());
+        // The guard judges the loop's whole diff so far.
+        self.weakened = changes.weakened.clone();
         self.stage();
     }
 

@@ -102,8 +102,19 @@ impl Rereview {
 
     fn start(&mut self) {
         let nothing_blocks = !self.open.iter().any(|gap| gap.severity.blocks());
-        if self.input.subjects.is_empty() || (self.verdict == Some(GateWord::Ship) && nothing_blocks) {
-            return self.finish_done(None, "the review says SHIP: there is nothing to fix");
+        match self.verdict {
+            Some(GateWord::Ship) if nothing_blocks => {
+                return self.finish_done(None, "the review says SHIP: there is nothing to fix");
+            }
+            // An empty brief is never dispatched, and an unnamed gap is no SHIP.
+            Some(GateWord::FixFirst | GateWord::Blocked) if self.input.subjects.is_empty() => {
+                let why = "the review is no SHIP, and it names no gap that could be fixed";
+                return self.finish_open(EndedHow::Blocked, why, None, Vec::new());
+            }
+            _ if self.input.subjects.is_empty() => {
+                return self.finish_done(None, "there is no finding to work on");
+            }
+            _ => {}
         }
         if self.input.scope.is_empty() {
             return self.ask_scope();

@@ -80,7 +80,7 @@ impl Act {
                 super::tree::make_executable(fix, PATHS[at]);
             }
             Act::Executable(_) => {}
-            Act::Link(at) => std::os::unix::fs::symlink("a", clear(at)).unwrap(),
+            Act::Link(at) => std::os::unix::fs::symlink("elsewhere.txt", clear(at)).unwrap(),
             Act::Folder(at) => {
                 let path = clear(at);
                 std::fs::create_dir_all(path.join("in")).unwrap();
@@ -158,5 +158,53 @@ proptest! {
         prop_assert_eq!(files_left, Vec::<&LeftAlone>::new());
         prop_assert_eq!(everything(&fix), before);
         prop_assert!(fix.observe(&start, &[]).changes.is_empty());
+    }
+
+    #[test]
+    fn staging_is_exact_and_can_be_taken_back(user in acts(false), worker in acts(false)) {
+        let fix = Fixture::new(&[("a", "one\n"), ("b", "one\ntwo\n"), ("dir/c", "c\n"), (".gitignore", "*.log\n")]);
+        for act in &user {
+            act.perform(&fix);
+        }
+        let before = everything(&fix);
+        let pending: Vec<String> = fix.status().lines().map(|line| line[3..].to_owned()).collect();
+        let scope = fix.scope(&["a", "b", "dir/c", "dir/d", "other/e", "ignored.log", "dir", "other"]);
+        let start = fix.checkpoint("1", &PATHS.map(|path| path));
+        for act in &worker {
+            // Only the files: what a worker does to the index is taken back before anything is staged.
+            if matches!(act, Act::Write(..) | Act::Delete(_) | Act::Executable(_) | Act::Link(_)) {
+                act.perform(&fix);
+            }
+        }
+        let seen = fix.ws.observe(&start, &scope, &[]).unwrap();
+        let target = seen.placed(Place::InScope).map(|change| (change.path.clone(), change.after.clone())).collect();
+        let index_before = fix.git(&["ls-files", "-s", "-t"]);
+        prop_assert_eq!(&index_before, &before.1);
+        let mut ours = OwnBytes::default();
+        ours.record(&seen);
+        match fix.ws.stage(&start, &target, &StagedEntries::default()) {
+            Ok(staged) => {
+                // A path that had nothing pending has nothing pending after its fix is staged.
+                let skipped: Vec<&RepoPath> = staged.skipped.iter().map(|(path, _)| path).collect();
+                for line in fix.git(&["diff", "--name-only"]).lines() {
+                    let waiting = pending.iter().any(|path| line.starts_with(path.trim_end_matches('/')));
+                    let left = skipped.iter().any(|path| path.as_str() == line);
+                    prop_assert!(waiting || left, "{} is still unstaged", line);
+                }
+                // Nothing but changed paths was staged.
+                let changed: Vec<&RepoPath> = seen.changes.iter().map(|change| &change.path).collect();
+                prop_assert!(staged.entries.iter().all(|entry| changed.contains(&&entry.path)));
+                prop_assert_eq!(fix.ws.unstage(&staged).unwrap(), vec![]);
+                prop_assert_eq!(fix.git(&["ls-files", "-s", "-t"]), index_before);
+                ours.record_staged(&fix.ws.stage(&start, &target, &StagedEntries::default()).unwrap());
+            }
+            Err(StageRefused::Conflicts(_) | StageRefused::Unmerged(_) | StageRefused::BeyondLink(_)) => {
+                prop_assert_eq!(fix.git(&["ls-files", "-s", "-t"]), index_before);
+            }
+            Err(error) => prop_assert!(false, "{}", error),
+        }
+        let restored = fix.ws.restore(&start, &ours).unwrap();
+        prop_assert_eq!(restored.left_alone, vec![]);
+        prop_assert_eq!(everything(&fix), before);
     }
 }

@@ -103,3 +103,10 @@ fn variables_of_a_git_hook_do_not_lead_to_another_repository() {
     assert!(names.contains(&"GIT_OPTIONAL_LOCKS"));
     assert!(!names.contains(&"GIT_INDEX_FILE") && !names.contains(&"GIT_WORK_TREE"), "{names:?}");
 }
+
+#[test]
+fn a_workspace_can_be_shared_between_blocking_threads() {
+    fn shared<T: Send + Sync>() {}
+    shared::<Workspace>();
+    shared::<DriverLock>();
+}

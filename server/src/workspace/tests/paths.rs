@@ -69,6 +69,10 @@ fn links_are_resolved_inside_the_root_and_refused_outside_of_it() {
     // The link itself is a path of the repository; as part of a scope it must not lead out.
     assert_eq!(resolve(Path::new("secret")).unwrap(), "secret");
     assert!(matches!(Scope::new(root, &["secret"], &[]), Err(PathError::Outside(_))));
+    // A link to a file that is yet to be made is as good as the file; links to links that end nowhere are not.
+    assert!(fix.scope(&["dangling"]).contains(&repo_path("nowhere")));
+    link(Path::new("dangling"), "twice");
+    assert!(Scope::new(root, &["twice"], &[]).is_err());
     let scope = fix.scope(&["alias"]);
     assert!(scope.contains(&repo_path("alias")) && scope.contains(&repo_path("b.txt")));
 }

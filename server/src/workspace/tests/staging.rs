@@ -142,6 +142,24 @@ fn a_new_file_beyond_a_symlinked_folder_is_refused() {
 }
 
 #[test]
+fn an_entry_of_the_users_never_gives_way_to_a_new_file() {
+    let fix = Fixture::new(&[("x", "x\n")]);
+    fix.write("made/later", "user\n");
+    fix.git(&["add", "-N", "made/later"]);
+    let scope = fix.scope(&["made", "made/later"]);
+    let start = fix.checkpoint("1", &["made", "made/later"]);
+    std::fs::remove_dir_all(fix.at("made")).unwrap();
+    fix.write("made", "a file\n");
+    let seen = fix.ws.observe(&start, &scope, &[]).unwrap();
+    let target = seen.changes.iter().map(|change| (change.path.clone(), change.after.clone())).collect();
+    match fix.ws.stage(&start, &target, &StagedEntries::default()) {
+        Err(StageRefused::Conflicts(conflicts)) => assert_eq!(conflicts[0].path.as_str(), "made/later"),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(fix.git(&["ls-files"]), "made/later\nx\n");
+}
+
+#[test]
 fn what_cannot_be_staged_is_known_before_any_dispatch() {
     let library = Fixture::new(&[("base.txt", "b\n")]);
     let fix = Fixture::new(&[("f", "f\n"), ("skipped", "s\n"), (".gitignore", "*.log\n"), ("real/x", "x\n")]);

@@ -81,3 +81,28 @@ pub(super) fn make_executable(fix: &Fixture, path: &str) {
     use std::os::unix::fs::PermissionsExt;
     std::fs::set_permissions(fix.at(path), std::fs::Permissions::from_mode(0o755)).unwrap();
 }
+
+#[test]
+fn a_file_is_written_only_while_it_is_as_expected_and_keeps_its_mode() {
+    let fix = Fixture::new(&[("run.sh", "old\n")]);
+    make_executable(&fix, "run.sh");
+    let path = repo_path("run.sh");
+    let seen = fix.ws.file_state(&path).unwrap();
+    assert!(fix.ws.write_file(&path, seen.as_ref(), Some(b"new\n")).unwrap());
+    assert_eq!(fix.text("run.sh"), "new\n");
+    assert_eq!(fix.ws.file_state(&path).unwrap().unwrap().kind, FileKind::Executable);
+    // The user saved meanwhile.
+    assert!(!fix.ws.write_file(&path, seen.as_ref(), Some(b"again\n")).unwrap());
+    assert!(!fix.ws.write_file(&path, seen.as_ref(), None).unwrap());
+    assert!(!fix.ws.write_file(&path, None, Some(b"again\n")).unwrap());
+    assert_eq!(fix.text("run.sh"), "new\n");
+    // New files come with their folders; nothing is left of an attempt that failed.
+    assert!(fix.ws.write_file(&repo_path("deep/er/new"), None, Some(b"n\n")).unwrap());
+    assert!(!fix.ws.write_file(&repo_path("not/here"), seen.as_ref(), Some(b"n\n")).unwrap());
+    assert!(!fix.at("not").exists());
+    let now = fix.ws.file_state(&path).unwrap();
+    assert!(fix.ws.write_file(&path, now.as_ref(), None).unwrap());
+    assert_eq!(fix.status(), " D run.sh\n?? deep/er/new\n");
+    let scratch = fix.ws.state_dir().join("scratch");
+    assert_eq!(std::fs::read_dir(scratch).unwrap().count(), 0);
+}

@@ -322,6 +322,7 @@ fn line(step: &Step) -> Option<String> {
             Settled::Deferred { .. } => format!("{} deferred", key.0),
             Settled::Manual { .. } => format!("{} manual", key.0),
             Settled::Open { .. } => format!("{} open", key.0),
+            Settled::Disputed { .. } => format!("{} disputed", key.0),
         },
         Action::Record(Record::Found(new)) => format!("found {}", new.key.0),
         Action::Record(Record::Inherit(_)) => "inherit".into(),

@@ -3,7 +3,7 @@
 use super::super::super::vocabulary::*;
 use super::super::{ConvergeInput, world};
 use super::rules::{self, Watcher};
-use super::stories::*;
+use super::telling::*;
 
 fn judge(input: &ConvergeInput, trace: &Trace) -> Result<(), String> {
     let mut watcher = Watcher::new(input);

@@ -188,11 +188,12 @@ impl Watcher {
             }
             Report::Committed { footer, .. } if footer.done => self.must_inspect = true,
             Report::Closed { states, footer, .. }
-                if footer.done && !touched && dispatch.role == Role::Closer =>
+                if footer.done
+                    && !touched
+                    && dispatch.role == Role::Closer
+                    && states.iter().any(|(id, ..)| self.open.contains_key(id)) =>
             {
-                if states.iter().any(|(id, ..)| self.open.contains_key(id)) {
-                    self.closed(states);
-                }
+                self.closed(states);
             }
             _ => {}
         }

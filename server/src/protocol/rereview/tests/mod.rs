@@ -4,5 +4,7 @@ mod blocks;
 mod doctored;
 mod enumeration;
 mod random;
+mod routes;
 mod rules;
 mod stories;
+mod telling;

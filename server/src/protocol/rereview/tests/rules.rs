@@ -367,7 +367,7 @@ impl Watcher {
             }
             return Ok(());
         }
-        if self.rounds.is_empty() && self.input.verdict == Some(GateWord::Ship) {
+        if self.input.subjects.is_empty() || self.input.verdict == Some(GateWord::Ship) {
             return Ok(());
         }
         if self.accepted {

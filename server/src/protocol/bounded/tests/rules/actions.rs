@@ -218,6 +218,7 @@ impl Onlooker {
                     Settled::Deferred { .. } => {
                         rule("defer: the user or the recommendation said so", self.deferred)?
                     }
+                    Settled::Disputed { .. } => rule("dispute: this protocol has no checker", false)?,
                     Settled::Manual { .. } | Settled::Open { .. } => {}
                 }
                 self.settled.insert(key.clone(), how.clone());

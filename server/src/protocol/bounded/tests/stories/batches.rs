@@ -140,3 +140,38 @@ fn what_is_demoted_is_done_with() {
     assert_eq!(story.transcript.last().unwrap(), "Fixer 3, round 2, Ordinary: two in a.rs");
     assert!(matches!(story.settled("one"), Some(Settled::Demoted { .. })));
 }
+
+#[test]
+fn what_round_1_resolved_stays_so_when_the_rest_is_the_users() {
+    let story = Story::tell(
+        &two(),
+        &[
+            fixes(&["a.rs"], "t1"),
+            checks(vec![check("one", proven()), check("two", persists())]),
+            only_says(FixerStatus::Fixed),
+            Says(Choice::ManualFix),
+        ],
+    );
+    assert!(
+        matches!(story.settled("one"), Some(Settled::Resolved { round: 1, .. })),
+        "{:?}",
+        story.transcript
+    );
+    assert!(matches!(story.settled("two"), Some(Settled::Manual { .. })));
+}
+
+#[test]
+fn a_regression_goes_with_the_tree_that_had_it() {
+    let story = Story::tell(
+        &one(),
+        &[
+            fixes(&["a.rs"], "t1"),
+            checks_break(vec![check("one", proven())], "other"),
+            fixes(&["a.rs"], "t2"),
+            checks_break(vec![check("one", cannot_say())], "other"),
+            Says(Choice::RevertAndEscalate),
+        ],
+    );
+    let asked = question(&story, QuestionKind::Escalation);
+    assert_eq!(asked.findings, [FindingKey("one".into())]);
+}

@@ -147,3 +147,20 @@ fn deferring_at_a_scope_question_restores() {
     let end = story.transcript.len() - 3;
     assert_eq!(story.transcript[end..], ["restore LastResolution", "one deferred", "finish Done"]);
 }
+
+#[test]
+fn round_2_may_ask_again() {
+    let story = Story::tell(
+        &one(),
+        &[
+            needs(&["b.rs"]),
+            Says(Choice::ApproveScope),
+            needs(&["c.rs"]),
+            Says(Choice::RejectScope),
+            only_says(FixerStatus::Fixed),
+            needs(&["d.rs"]),
+        ],
+    );
+    question(&story, QuestionKind::Scope);
+    assert_eq!(story.view().round, 2);
+}
