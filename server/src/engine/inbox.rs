@@ -291,10 +291,6 @@ impl Inbox {
         &self.listed
     }
 
-    pub fn notes(&self) -> &[findings::Note] {
-        &self.intake.notes
-    }
-
     pub fn listing(&self, fingerprint: &str) -> Option<&Listing> {
         self.listed.iter().find(|listed| listed.fingerprint == fingerprint).map(|listed| &listed.listing)
     }
