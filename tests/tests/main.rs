@@ -7,4 +7,5 @@ mod docs;
 mod editors;
 mod harness;
 mod lsp;
+mod package;
 mod story;
