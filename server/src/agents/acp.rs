@@ -246,7 +246,7 @@ impl Dispatch<'_> {
         session: &acp::NewSessionResponse,
         may_edit: bool,
     ) -> Result<(), Error> {
-        let wanted: &[&str] = if may_edit { &["auto", "default"] } else { &["read-only", "default"] };
+        let wanted: &[&str] = if may_edit { &["default", "auto"] } else { &["read-only", "default"] };
         let Some(modes) = &session.modes else { return Ok(()) };
         let has = |id: &str| modes.available_modes.iter().any(|mode| mode.id.0.as_ref() == id);
         let Some(mode) = wanted.iter().find(|id| has(id)) else { return Ok(()) };
