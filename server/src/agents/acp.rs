@@ -18,9 +18,10 @@ use tokio_util::compat::{TokioAsyncReadCompatExt as _, TokioAsyncWriteCompatExt 
 
 use super::excerpt;
 use super::failure::{FailureClass, classify};
+use super::follow_up::{follow_up, missing_from};
 use super::parse::{ReportProblem, parse_report};
 use super::report::Report;
-use super::run::{Dispatch, GRACE, KEEP, LEAST, Outcome, follow_up, missing_from};
+use super::run::{Dispatch, GRACE, KEEP, LEAST, Outcome};
 use super::stream::Progress;
 use crate::process::{Conversation, How, Spec, Watch};
 
