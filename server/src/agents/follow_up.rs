@@ -25,6 +25,7 @@ pub(super) fn missing_from(report: &Report, brief: &Brief) -> Option<String> {
         Report::Review(review) if brief.role == Role::Verifier => {
             review.findings.iter().map(|finding| id_text(&finding.id)).collect()
         }
+        Report::Close(close) => close.findings.iter().map(|cause| cause.id.clone()).collect(),
         Report::Check(check) => {
             check.findings.iter().flat_map(|cause| &cause.from).map(u32::to_string).collect()
         }
