@@ -18,9 +18,10 @@ use tokio_util::compat::{TokioAsyncReadCompatExt as _, TokioAsyncWriteCompatExt 
 
 use super::excerpt;
 use super::failure::{FailureClass, classify};
+use super::follow_up::{follow_up, missing_from};
 use super::parse::{ReportProblem, parse_report};
 use super::report::Report;
-use super::run::{Dispatch, GRACE, KEEP, LEAST, Outcome, follow_up, missing_from};
+use super::run::{Dispatch, GRACE, KEEP, LEAST, Outcome};
 use super::stream::Progress;
 use crate::process::{Conversation, How, Spec, Watch};
 
@@ -246,7 +247,7 @@ impl Dispatch<'_> {
         session: &acp::NewSessionResponse,
         may_edit: bool,
     ) -> Result<(), Error> {
-        let wanted: &[&str] = if may_edit { &["auto", "default"] } else { &["read-only", "default"] };
+        let wanted: &[&str] = if may_edit { &["default", "auto"] } else { &["read-only", "default"] };
         let Some(modes) = &session.modes else { return Ok(()) };
         let has = |id: &str| modes.available_modes.iter().any(|mode| mode.id.0.as_ref() == id);
         let Some(mode) = wanted.iter().find(|id| has(id)) else { return Ok(()) };

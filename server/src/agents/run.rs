@@ -1,17 +1,16 @@
 //! One dispatch: start the agent, follow it, ask once more for a missing report, and say how it ended.
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use tokio::sync::mpsc::{self, UnboundedSender};
 use tokio::sync::oneshot;
 
 use super::agent::{AgentSpec, Cli, Kind, SchemaVia};
-use super::brief::{Brief, id_text};
+use super::brief::Brief;
 use super::failure::{Failure, FailureClass, classify};
+use super::follow_up::{follow_up, missing_from};
 use super::parse::{ReportProblem, parse_report, parse_value};
 use super::report::{FixStatus, Report};
 use super::stream::{Output, Progress, Reading};
@@ -489,29 +488,6 @@ pub(super) fn arguments(
     with(&cli.resume, "{session}", session);
     with(&cli.prompt, "{prompt}", Some(text));
     argv
-}
-
-pub(super) fn follow_up(problem: &ReportProblem, schema: &Value) -> String {
-    format!(
-        "There is no valid report yet: {problem}.\n\nChange nothing and run nothing. Answer with exactly one JSON object that \
-         fits this JSON Schema, and with nothing else:\n\n{}\n",
-        prompt::fenced(&schema.to_string(), "json")
-    )
-}
-
-/// The brief's ids of which a judging report says nothing.
-pub(super) fn missing_from(report: &Report, brief: &Brief) -> Option<String> {
-    let said: HashSet<String> = match report {
-        Report::Review(review) if brief.role == super::Role::Verifier => {
-            review.findings.iter().map(|finding| id_text(&finding.id)).collect()
-        }
-        Report::Check(check) => {
-            check.findings.iter().flat_map(|cause| &cause.from).map(u32::to_string).collect()
-        }
-        _ => return None,
-    };
-    let missing: Vec<String> = brief.finding_ids().into_iter().filter(|id| !said.contains(id)).collect();
-    (!missing.is_empty()).then(|| missing.join(", "))
 }
 
 /// Where a worker's transcript lies.
