@@ -6,5 +6,6 @@
 mod docs;
 mod editors;
 mod harness;
+mod headless;
 mod lsp;
 mod story;
