@@ -8,4 +8,5 @@ mod editors;
 mod harness;
 mod headless;
 mod lsp;
+mod package;
 mod story;

@@ -50,7 +50,7 @@ struct Seen {
 
 /// How the conversation ended.
 enum Talk {
-    Report(Report),
+    Report(Box<Report>),
     Problem(ReportProblem),
     Failed { message: String, account: bool },
 }
@@ -118,7 +118,7 @@ impl Dispatch<'_> {
             (How::OverLimit | How::NotStarted { .. }, _) => Err(self
                 .not_its_own(&ended.how, &last_words)
                 .unwrap_or_else(|| self.failure(FailureClass::Agent, "it ended early"))),
-            (_, Some(Talk::Report(report))) => Ok(with_denials(report, &seen.denied)),
+            (_, Some(Talk::Report(report))) => Ok(with_denials(*report, &seen.denied)),
             (_, Some(Talk::Problem(problem))) => Err(self.unreported(problem)),
             (how, Some(Talk::Failed { message, account })) => Err(match (how, account) {
                 (_, true) => self.failure(FailureClass::Account, message),
@@ -226,7 +226,7 @@ impl Dispatch<'_> {
         Ok(match answer.stop_reason {
             acp::StopReason::EndTurn => {
                 match parse_report(self.job.brief.role, self.job.brief.protocol, &said) {
-                    Ok(report) => Talk::Report(report),
+                    Ok(report) => Talk::Report(Box::new(report)),
                     // Some agents end their turn in good order and say in prose that the service failed.
                     Err(ReportProblem::NoReport(_)) if said.len() < 2_000 && reads_as_error(&said) => {
                         Talk::Failed { message: said.trim().to_owned(), account: false }

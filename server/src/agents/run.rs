@@ -58,11 +58,10 @@ pub struct Usage {
 
 impl Usage {
     pub(super) fn add(&mut self, other: Usage) {
-        let cost = |one: Option<f64>, two: Option<f64>| match (one, two) {
+        self.cost_usd = match (self.cost_usd, other.cost_usd) {
             (Some(one), Some(two)) => Some(one + two),
             (one, two) => one.or(two),
         };
-        self.cost_usd = cost(self.cost_usd, other.cost_usd);
         self.tokens = match (self.tokens, other.tokens) {
             (Some(one), Some(two)) => Some(one.saturating_add(two)),
             (one, two) => one.or(two),
@@ -125,7 +124,7 @@ pub(super) struct Dispatch<'a> {
 
 /// What one start of a program came to.
 enum Turn {
-    Report(Report),
+    Report(Box<Report>),
     /// It ended well, and its report is missing or invalid.
     Problem(ReportProblem),
     Failed(Failure),
@@ -347,12 +346,12 @@ impl<'a> Dispatch<'a> {
             self.account(&reading, Some(before));
         }
         let result = match turn {
-            Turn::Report(report) => self.unless_denied(report, &reading),
+            Turn::Report(report) => self.unless_denied(*report, &reading),
             Turn::Problem(problem) => Err(self.unreported(problem)),
             Turn::Failed(failure) => Err(failure),
         };
         match (result, incomplete) {
-            (Err(failure), Some(report)) if failure.class == FailureClass::NoReport => self.end(Ok(report)),
+            (Err(failure), Some(report)) if failure.class == FailureClass::NoReport => self.end(Ok(*report)),
             (result, _) => self.end(result),
         }
     }
@@ -439,7 +438,7 @@ impl<'a> Dispatch<'a> {
             return Turn::Failed(self.failure(class, format!("it ended with exit code {code}: {words}")));
         }
         match parsed {
-            Ok(report) => Turn::Report(report),
+            Ok(report) => Turn::Report(Box::new(report)),
             Err(ReportProblem::AgentError(message)) => {
                 Turn::Failed(self.failure(classify(None, &message), &message))
             }

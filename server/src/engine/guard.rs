@@ -88,7 +88,13 @@ pub(super) fn look(job: &Job, since: &Checkpoint, scope: &Scope, by: By) -> Resu
                 .push(format!("left in the index, since it has changed again: {}", stuck.join(", ")));
         }
     }
-    let out: Vec<Change> = seen.placed(Place::OutOfScope).cloned().collect();
+    // Reviews may well arrive while a worker is at it: the inbox is nobody's scope and is left as it is.
+    let (reviews, out): (Vec<Change>, Vec<Change>) =
+        seen.placed(Place::OutOfScope).cloned().partition(|change| is_inbox(job, &change.path));
+    if !reviews.is_empty() {
+        let names: Vec<&str> = reviews.iter().map(|change| change.path.as_str()).collect();
+        changes.notes.push(format!("findings files changed meanwhile: {}", names.join(", ")));
+    }
     if !out.is_empty() {
         let aside = workspace.set_aside(since, &out).map_err(failed)?;
         changes.out_of_scope_diff = shorten(&aside.diff);
@@ -147,6 +153,16 @@ fn weakened(job: &Job, changes: &[Change]) -> Vec<Weakened> {
             what: one.what,
         })
         .collect()
+}
+
+/// Whether a path is a findings file of the inbox.
+fn is_inbox(job: &Job, path: &RepoPath) -> bool {
+    job.tools
+        .config
+        .findings
+        .iter()
+        .filter_map(|pattern| globset::Glob::new(pattern).ok())
+        .any(|glob| glob.compile_matcher().is_match(path.as_str()))
 }
 
 fn notes(seen: &Observation) -> Vec<String> {
