@@ -216,16 +216,10 @@ fn what_is_killed_while_an_agent_runs_is_reported_and_restored() {
     running.kill();
     let status = repo.fix_loop(["status", "--format", "json"]).expect(0).json();
     assert_eq!(status["loops"].as_array().map(Vec::len), Some(1), "{status:#}");
-    let report = run(&repo, &["--answer", "none"]).run();
-    assert_eq!(report.code, Some(1), "{report}");
-    let status = repo.fix_loop(["status", "--format", "json"]).expect(0).json();
-    let question = &status["questions"][0];
-    assert_eq!(question["kind"], "resume", "{status:#}");
-    let options: Vec<&str> =
-        question["options"].as_array().expect("options").iter().filter_map(Value::as_str).collect();
-    let restore = options.iter().find(|option| option.to_lowercase().contains("restore"));
-    let restore = restore.unwrap_or_else(|| panic!("no option restores: {options:?}"));
-    repo.fix_loop(["answer", question["id"].as_str().expect("an id"), restore]).run();
+    let output = run(&repo, &["--answer", "none"]).expect(1);
+    assert_eq!(output.json()["waiting"], json!(["f1"]), "{output}");
+    assert!(output.stderr.contains("L1.resume1"), "{output}");
+    repo.fix_loop(["answer", "L1.resume1", "Restore and stop"]).expect(1);
     assert_eq!(repo.tree(), before);
 }
 
