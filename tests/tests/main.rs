@@ -6,6 +6,7 @@
 mod docs;
 mod editors;
 mod harness;
+mod headless;
 mod lsp;
 mod package;
 mod story;
