@@ -127,8 +127,7 @@ impl SourceText for DiskTree {
 /// Resolves links in the part of the path that exists, and takes the rest as it is written.
 fn without_links(full: &Path) -> PathBuf {
     let mut resolved = PathBuf::new();
-    let mut parts = full.components();
-    while let Some(part) = parts.next() {
+    for part in full.components() {
         match part {
             Component::ParentDir => {
                 resolved.pop();
