@@ -1,1 +1,58 @@
-//! See the crate's first page.
+//! Carries a protocol's actions out and feeds the events back; keeps the ledger; recovers.
+//!
+//! Owns the one task that owns all state of a work tree. Never decides what a protocol decides (that is `protocol`), never
+//! runs git, a check or an agent itself (that is `workspace`, `checks`, `agents`), never knows an editor (that is `lsp`).
+//!
+//! | file | owns |
+//! |---|---|
+//! | [`api`] | what may be asked, what is seen |
+//! | `driver` | the one task: messages in, ledger first, then actions |
+//! | `commands`, `opening` | what the user asks for; opening loops; the engine's own questions |
+//! | `act`, `guard`, `dispatching`, `checking`, `verifying`, `restoring`, `managed` | carrying one action out |
+//! | `translate`, `roster`, `starting` | between the words of configuration, agents and protocols |
+//! | `ledger`, `state`, `running` | the journal, and the fold over it |
+//! | `inbox`, `buffers` | the findings files, and what the editor holds |
+//! | `view`, [`report`], [`status`], `plan` | the state as people and scripts see it |
+//! | `follow`, `requests` | a second process beside the driver |
+
+mod act;
+pub mod api;
+mod batch;
+mod buffers;
+mod checking;
+mod commands;
+mod dispatching;
+mod doctor;
+mod driver;
+mod follow;
+mod guard;
+mod inbox;
+mod ledger;
+mod managed;
+mod opening;
+mod plan;
+mod pull_request;
+mod report;
+mod requests;
+mod restoring;
+mod roster;
+mod running;
+mod snapshots;
+mod start;
+mod starting;
+mod state;
+pub mod status;
+mod translate;
+mod verifying;
+mod view;
+
+pub use api::*;
+pub use doctor::{Examined, State as LineState, examine};
+pub use driver::{Answers, Setup};
+pub use plan::Plan;
+pub use pull_request::pull_request_comments;
+pub use report::RunReport;
+pub use start::{StartError, start};
+pub use status::{FindingState, Status};
+
+pub use crate::protocol::QuestionKind;

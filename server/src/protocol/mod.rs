@@ -8,6 +8,11 @@
 //! awaited are ignored, so that a late or repeated event can never change a decision. After [`Action::Finish`] nothing
 //! follows. Folding the same events with the same times gives the same state, which is how the ledger brings it back.
 
+pub mod bounded;
+pub mod converge;
+mod docket;
+pub mod explore;
+pub mod rereview;
 pub mod vocabulary;
 
 pub use vocabulary::*;
@@ -45,4 +50,15 @@ pub trait Machine {
     /// Takes one event and gives the actions that follow from it. `now` is in milliseconds and never goes back.
     fn handle(&mut self, now: u64, event: Event) -> Vec<Step>;
     fn view(&self) -> View;
+}
+
+/// The state graph of a protocol as a Mermaid diagram, from a walk over everything that it can reach. `None`: no such
+/// protocol.
+pub fn graph(protocol: &str) -> Option<String> {
+    match protocol {
+        "bounded" => Some(bounded::world::graph().mermaid()),
+        "converge" => Some(converge::world::graph().mermaid()),
+        "rereview" => Some(rereview::world::graph().mermaid()),
+        _ => None,
+    }
 }

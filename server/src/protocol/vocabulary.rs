@@ -130,8 +130,10 @@ pub enum Action {
     Stage,
     /// Bring the loop's own bytes (tree and index) back to a recorded state. Answer: `Restored` or `ActionFailed`.
     Restore { to: RestorePoint },
-    /// Put the changes that the guard set aside back into the tree (scope approved). Answer: `Changed`.
-    PutBack,
+    /// Put those changes of the latest worker that the guard set aside back into the tree, for these paths only (scope
+    /// approved; the others stay set aside). Answer: `Changed`, with everything since the latest checkpoint, or
+    /// `ActionFailed`.
+    PutBack { paths: BTreeSet<Path> },
     /// Ask the user. Answer: `Answered`. The question stays open until then; the machine waits.
     Ask(Question),
     /// The question is settled otherwise; no answer follows.
@@ -165,11 +167,12 @@ pub enum When {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RestorePoint {
-    /// Before the loop's first dispatch.
+    /// The loop's first checkpoint: before its first check and dispatch.
     Start,
-    /// After the batch's last resolution (equals `Start` when nothing was resolved).
+    /// After the batch's last resolution: the first checkpoint after the latest `Settled` record that says `Resolved` or
+    /// `Demoted`; equals `Start` when there is none.
     LastResolution,
-    /// The checkpoint of the latest dispatch: what that worker did is undone.
+    /// The latest checkpoint: what the worker or the checks did since is undone.
     BeforeWorker,
 }
 
@@ -427,9 +430,10 @@ pub enum Event {
 /// index entries that a worker staged already taken back.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Changes {
-    /// In scope and the loop's own; sorted.
+    /// In scope and the loop's own; sorted. In `converge`, committed or not.
     pub in_scope: Vec<Path>,
-    /// Set aside as objects; sorted.
+    /// Set aside as objects; sorted. In `converge` nothing is set aside: these are committed paths, which
+    /// `Restore { to: BeforeWorker }` takes back with the commit.
     pub out_of_scope: Vec<Path>,
     /// Unified diff of the set-aside changes, bounded.
     pub out_of_scope_diff: String,
@@ -600,6 +604,12 @@ pub struct Prepared {
     pub review_base: String,
     pub head: String,
     pub branch: String,
+    /// Where the managed worktree is, for people.
+    #[serde(default)]
+    pub worktree: String,
+    /// Paths that differ between `review_base` and `head`: the scope of a finding that names no file.
+    #[serde(default)]
+    pub changed: Vec<Path>,
     pub has_spec: bool,
     pub has_standards: bool,
     pub validation: Option<Validation>,
@@ -806,6 +816,10 @@ pub enum Settled {
     },
     /// Open, nothing of this loop left in the tree.
     Open {
+        why: String,
+    },
+    /// `converge`: the checker disputes it, with evidence.
+    Disputed {
         why: String,
     },
 }

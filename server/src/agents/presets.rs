@@ -1,0 +1,168 @@
+//! What is known about the coding agents that people have installed, as data.
+//!
+//! Each line here was seen working against the program itself; `tests/real/real_agents.rs` runs them. Roles that may only
+//! read get no tool that edits or runs anything; that is the first line of defence, and the scope guard is the one that
+//! counts. Options whose values vary in number are written as one argument each.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::agent::{AgentSpec, Cli, Kind, SchemaVia};
+use super::stream::Output;
+use crate::process::resolve_program;
+
+/// The presets in the order in which they are looked for.
+pub const NAMES: [&str; 5] = ["claude", "codex", "gemini", "qwen", "opencode"];
+
+/// Several agents retry for minutes, or hang for ever on a dead endpoint; this is the bound that holds.
+const LIMIT: Duration = Duration::from_secs(45 * 60);
+
+/// The first preset whose program is on this `PATH`.
+pub fn detect(path: &str) -> Option<&'static str> {
+    NAMES.into_iter().find(|name| resolve_program(name, Path::new("/"), Some(path)).is_ok())
+}
+
+/// The preset of this name.
+pub fn preset(name: &str) -> Option<AgentSpec> {
+    let (cli, env, pass_env): (Cli, &[(&str, &str)], &[&str]) = match name {
+        "claude" => (
+            claude(),
+            &[
+                ("CLAUDE_CODE_MAX_RETRIES", "3"),
+                ("DISABLE_AUTOUPDATER", "1"),
+                ("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1"),
+                ("CLAUDE_CODE_DISABLE_TERMINAL_TITLE", "1"),
+            ],
+            &[
+                "ANTHROPIC_*",
+                "CLAUDE_CODE_OAUTH_TOKEN",
+                "CLAUDE_CODE_API_KEY_HELPER_TTL_MS",
+                "AWS_BEARER_TOKEN_BEDROCK",
+            ],
+        ),
+        "codex" => (codex(), &[], &["OPENAI_*", "CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "AZURE_OPENAI_*"]),
+        "gemini" => (
+            gemini(),
+            &[("GEMINI_CLI_TRUST_WORKSPACE", "true"), ("GEMINI_CLI_NO_RELAUNCH", "true")],
+            &["GEMINI_*", "GOOGLE_*"],
+        ),
+        "qwen" => (qwen(), &[], &["OPENAI_*", "QWEN_*", "DASHSCOPE_*", "BAILIAN_*"]),
+        "opencode" => (
+            opencode(),
+            &[("OPENCODE_DISABLE_AUTOUPDATE", "1")],
+            &["OPENCODE_*", "ANTHROPIC_*", "OPENAI_*", "GEMINI_*", "OPENROUTER_*", "GOOGLE_*"],
+        ),
+        _ => return None,
+    };
+    let mut spec = AgentSpec::new(name, Kind::Cli(Box::new(cli)));
+    spec.env = env.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    spec.pass_env = strings(pass_env);
+    spec.limit = Some(LIMIT);
+    Some(spec)
+}
+
+/// How a preset's program speaks the Agent Client Protocol.
+pub(super) fn acp_command(name: &str) -> Option<Vec<String>> {
+    let command: &[&str] = match name {
+        "claude" => &["claude-agent-acp"],
+        "codex" => &["codex-acp"],
+        "gemini" => &["gemini", "--acp"],
+        "qwen" => &["qwen", "--acp"],
+        "opencode" => &["opencode", "acp"],
+        _ => return None,
+    };
+    Some(strings(command))
+}
+
+fn strings(items: &[&str]) -> Vec<String> {
+    items.iter().map(|item| (*item).to_owned()).collect()
+}
+
+fn claude() -> Cli {
+    Cli {
+        arguments: strings(&["-p", "--output-format", "stream-json", "--verbose", "--strict-mcp-config"]),
+        // A person's own settings may allow less or more; what is listed is what there is. Denied prefixes keep honest
+        // mistakes from costing a round (DESIGN 7.2 has the net below).
+        editing: strings(&[
+            "--tools=Read,Grep,Glob,Edit,Write,NotebookEdit,Bash",
+            "--permission-mode=acceptEdits",
+            "--allowedTools=Read,Grep,Glob,Edit,Write,NotebookEdit,Bash",
+            "--disallowedTools=Bash(git stash:*),Bash(git reset:*),Bash(git clean:*),Bash(git push:*),Bash(git rebase:*)",
+        ]),
+        reading: strings(&[
+            "--tools=Read,Grep,Glob",
+            "--permission-mode=dontAsk",
+            "--allowedTools=Read,Grep,Glob",
+        ]),
+        model: strings(&["--model", "{model}"]),
+        effort: strings(&["--effort", "{effort}"]),
+        schema: SchemaVia::Inline(strings(&["--json-schema", "{schema}"])),
+        resume: strings(&["--resume", "{session}"]),
+        output: Output::Claude,
+        ..Cli::plain(strings(&["claude"]))
+    }
+}
+
+fn codex() -> Cli {
+    Cli {
+        arguments: strings(&[
+            "exec",
+            "--json",
+            "--color",
+            "never",
+            "--skip-git-repo-check",
+            "-c",
+            "approval_policy=\"never\"",
+        ]),
+        editing: strings(&["-s", "workspace-write"]),
+        reading: strings(&["-s", "read-only"]),
+        model: strings(&["-m", "{model}"]),
+        effort: strings(&["-c", "model_reasoning_effort=\"{effort}\""]),
+        schema: SchemaVia::File(strings(&["--output-schema", "{schema}"])),
+        resume: strings(&["resume", "{session}"]),
+        prompt: strings(&["-"]),
+        output: Output::Codex,
+        ..Cli::plain(strings(&["codex"]))
+    }
+}
+
+fn gemini() -> Cli {
+    Cli {
+        arguments: strings(&["--output-format", "json"]),
+        editing: strings(&["--approval-mode", "yolo"]),
+        // Without a terminal, tools that would have to be asked for are not offered.
+        reading: strings(&["--approval-mode", "default"]),
+        model: strings(&["-m", "{model}"]),
+        output: Output::Gemini,
+        ..Cli::plain(strings(&["gemini"]))
+    }
+}
+
+fn qwen() -> Cli {
+    Cli {
+        arguments: strings(&["--output-format", "stream-json"]),
+        editing: strings(&["--approval-mode", "yolo"]),
+        reading: strings(&["--approval-mode", "default"]),
+        model: strings(&["-m", "{model}"]),
+        schema: SchemaVia::Inline(strings(&["--json-schema", "{schema}"])),
+        resume: strings(&["--resume", "{session}"]),
+        output: Output::Claude,
+        ..Cli::plain(strings(&["qwen"]))
+    }
+}
+
+fn opencode() -> Cli {
+    let deny = r#"{"edit":"deny","bash":"deny","webfetch":"deny"}"#;
+    let allow = r#"{"edit":"allow","bash":"allow","webfetch":"deny"}"#;
+    Cli {
+        arguments: strings(&["run", "--format", "json"]),
+        editing_env: vec![("OPENCODE_PERMISSION".into(), allow.into())],
+        reading: strings(&["--agent", "plan"]),
+        reading_env: vec![("OPENCODE_PERMISSION".into(), deny.into())],
+        model: strings(&["-m", "{model}"]),
+        effort: strings(&["--variant", "{effort}"]),
+        resume: strings(&["--session", "{session}"]),
+        output: Output::Opencode,
+        ..Cli::plain(strings(&["opencode"]))
+    }
+}

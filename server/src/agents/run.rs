@@ -1,0 +1,521 @@
+//! One dispatch: start the agent, follow it, ask once more for a missing report, and say how it ended.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::sync::mpsc::{self, UnboundedSender};
+use tokio::sync::oneshot;
+
+use super::agent::{AgentSpec, Cli, Kind, SchemaVia};
+use super::brief::{Brief, id_text};
+use super::failure::{Failure, FailureClass, classify};
+use super::parse::{ReportProblem, parse_report, parse_value};
+use super::report::{FixStatus, Report};
+use super::stream::{Output, Progress, Reading};
+use super::transcript::{Transcript, path_of};
+use super::{excerpt, prompt, schema, suggested};
+use crate::process::{
+    Cancel, Ended, How, Identity, Keep, Line, Spec, Supervisor, Watch, base_environment, set_variable,
+};
+
+/// One dispatch.
+#[derive(Debug)]
+pub struct Job {
+    pub brief: Brief,
+    pub agent: AgentSpec,
+    /// In the agent's own words.
+    pub model: Option<String>,
+    pub effort: Option<String>,
+    /// The folder to work in.
+    pub cwd: PathBuf,
+    /// Where the worker's transcript is written.
+    pub transcript_dir: PathBuf,
+    /// Wall-clock limit of the whole dispatch, follow-up included.
+    pub limit: Duration,
+    /// Told the agent's process as soon as it runs, so that recovery can find it.
+    pub started: Option<oneshot::Sender<Identity>>,
+}
+
+/// How a dispatch ended.
+#[derive(Debug)]
+pub struct Outcome {
+    pub result: Result<Report, Failure>,
+    pub usage: Usage,
+    pub elapsed: Duration,
+    /// Processes that the agent left behind and that were ended.
+    pub leftovers: u32,
+}
+
+/// What a dispatch cost, as far as the agent says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Usage {
+    pub cost_usd: Option<f64>,
+    pub tokens: Option<u64>,
+}
+
+impl Usage {
+    pub(super) fn add(&mut self, other: Usage) {
+        let cost = |one: Option<f64>, two: Option<f64>| match (one, two) {
+            (Some(one), Some(two)) => Some(one + two),
+            (one, two) => one.or(two),
+        };
+        self.cost_usd = cost(self.cost_usd, other.cost_usd);
+        self.tokens = match (self.tokens, other.tokens) {
+            (Some(one), Some(two)) => Some(one.saturating_add(two)),
+            (one, two) => one.or(two),
+        };
+    }
+}
+
+pub(super) const GRACE: Duration = Duration::from_secs(5);
+/// A follow-up that could not even start up in this time is not begun.
+pub(super) const LEAST: Duration = Duration::from_secs(1);
+/// A whole report fits, also behind a lot of chatter.
+pub(super) const KEEP: Keep = Keep { head: 4 * 1024 * 1024, tail: 4 * 1024 * 1024 };
+
+/// Runs one dispatch to its end. When this returns, no process of the agent is left. The report is valid in form; what
+/// it claims is for the engine to compare with the tree.
+pub async fn run(
+    job: Job,
+    supervisor: &Supervisor,
+    cancel: &Cancel,
+    progress: Option<UnboundedSender<Progress>>,
+) -> Outcome {
+    let began = Instant::now();
+    let agent = job.agent.name.clone();
+    let fail = |class, message: &str| Outcome {
+        result: Err(Failure::new(class, &agent, message)),
+        usage: Usage::default(),
+        elapsed: began.elapsed(),
+        leftovers: 0,
+    };
+    if job.brief.is_empty() {
+        return fail(FailureClass::Environment, "the brief is empty, so there is nothing to dispatch");
+    }
+    if cancel.is_cancelled() {
+        return fail(FailureClass::Cancelled, "cancelled before it started");
+    }
+    match job.agent.kind.clone() {
+        Kind::Suggested => Outcome {
+            result: suggested::apply(&job.brief, &job.cwd),
+            usage: Usage::default(),
+            elapsed: began.elapsed(),
+            leftovers: 0,
+        },
+        Kind::Command { command } => Dispatch::new(job, supervisor, cancel, progress).command(command).await,
+        Kind::Cli(cli) => Dispatch::new(job, supervisor, cancel, progress).cli(&cli).await,
+        Kind::Acp { command } => Dispatch::new(job, supervisor, cancel, progress).acp(command).await,
+    }
+}
+
+pub(super) struct Dispatch<'a> {
+    pub(super) job: Job,
+    pub(super) supervisor: &'a Supervisor,
+    pub(super) cancel: &'a Cancel,
+    pub(super) progress: Option<UnboundedSender<Progress>>,
+    began: Instant,
+    limit: Duration,
+    pub(super) leftovers: u32,
+    pub(super) usage: Usage,
+    pub(super) transcript: Option<Transcript>,
+}
+
+/// What one start of a program came to.
+enum Turn {
+    Report(Report),
+    /// It ended well, and its report is missing or invalid.
+    Problem(ReportProblem),
+    Failed(Failure),
+}
+
+impl<'a> Dispatch<'a> {
+    fn new(
+        job: Job,
+        supervisor: &'a Supervisor,
+        cancel: &'a Cancel,
+        progress: Option<UnboundedSender<Progress>>,
+    ) -> Self {
+        let limit = job.agent.limit.map_or(job.limit, |own| own.min(job.limit));
+        let transcript = Transcript::open(&job.transcript_dir, &job.brief.worker);
+        Dispatch {
+            job,
+            supervisor,
+            cancel,
+            progress,
+            began: Instant::now(),
+            limit,
+            leftovers: 0,
+            usage: Usage::default(),
+            transcript: Some(transcript),
+        }
+    }
+
+    pub(super) fn end(mut self, result: Result<Report, Failure>) -> Outcome {
+        if let Some(mut transcript) = self.transcript.take() {
+            match &result {
+                Ok(report) => {
+                    transcript.note(&format!("report: {}", serde_json::to_string(report).unwrap_or_default()))
+                }
+                Err(failure) => {
+                    transcript.note(&format!("no report ({:?}): {}", failure.class, failure.message))
+                }
+            }
+            transcript.close();
+        }
+        Outcome { result, usage: self.usage, elapsed: self.began.elapsed(), leftovers: self.leftovers }
+    }
+
+    pub(super) fn failure(&self, class: FailureClass, message: impl Into<String>) -> Failure {
+        Failure::new(class, &self.job.agent.name, message)
+    }
+
+    pub(super) fn environment(&self, more: &[(String, String)]) -> Vec<(String, String)> {
+        let mut env = base_environment(&self.job.agent.pass_env);
+        for (key, value) in self.job.agent.env.iter().chain(more) {
+            set_variable(&mut env, key, value.clone());
+        }
+        env
+    }
+
+    pub(super) fn prompt(&self) -> String {
+        let brief = &self.job.brief;
+        match self.job.agent.templates.get(&brief.role) {
+            Some(template) => prompt::prompt_with(brief, template),
+            None => prompt::prompt(brief),
+        }
+    }
+
+    pub(super) fn remaining(&self) -> Duration {
+        self.limit.saturating_sub(self.began.elapsed())
+    }
+
+    /// Starts the program once and follows its lines.
+    async fn start(
+        &mut self,
+        argv: Vec<String>,
+        env: Vec<(String, String)>,
+        stdin: Vec<u8>,
+        mut on_line: impl FnMut(&Line) -> Vec<Progress>,
+    ) -> Ended {
+        let spec = Spec {
+            argv,
+            cwd: self.job.cwd.clone(),
+            env,
+            stdin,
+            limit: self.remaining().max(Duration::from_millis(1)),
+            grace: GRACE,
+            keep: KEEP,
+        };
+        if let Some(transcript) = &mut self.transcript {
+            // The program only: arguments may hold the whole brief.
+            let program = spec.argv.first().map(String::as_str).unwrap_or_default();
+            transcript.note(&format!(
+                "{} round {} worker {}: {} ({program})",
+                self.job.brief.role.as_str(),
+                self.job.brief.round,
+                self.job.brief.worker,
+                self.job.agent.name
+            ));
+        }
+        let (sender, mut lines) = mpsc::unbounded_channel();
+        let watch = Watch { started: self.job.started.take(), lines: Some(sender) };
+        let mut transcript = self.transcript.take();
+        let progress = self.progress.clone();
+        let follow = async {
+            while let Some(line) = lines.recv().await {
+                for step in on_line(&line) {
+                    if let Some(progress) = &progress {
+                        let _ = progress.send(step);
+                    }
+                }
+                if let Some(transcript) = &mut transcript {
+                    transcript.line(&line);
+                }
+            }
+        };
+        let (ended, ()) = tokio::join!(self.supervisor.run(spec, self.cancel, watch), follow);
+        self.transcript = transcript;
+        self.leftovers = self.leftovers.saturating_add(ended.leftovers);
+        ended
+    }
+
+    /// What is the same for every program: endings that are not its own.
+    pub(super) fn not_its_own(&self, how: &How, last_words: &str) -> Option<Failure> {
+        let with_words =
+            |text: String| if last_words.is_empty() { text } else { format!("{text}; last: {last_words}") };
+        Some(match how {
+            How::Exited(_) => return None,
+            How::NotStarted { kind, message } => Failure::not_started(&self.job.agent.name, *kind, message),
+            How::Cancelled => self.failure(FailureClass::Cancelled, "cancelled"),
+            How::OverLimit => {
+                let seconds = self.limit.as_secs_f64();
+                self.failure(
+                    FailureClass::OverLimit,
+                    with_words(format!("stopped at its limit of {seconds:.0} seconds")),
+                )
+            }
+            How::Signalled(signal) => {
+                self.failure(FailureClass::Agent, with_words(format!("it was ended by signal {signal}")))
+            }
+        })
+    }
+
+    async fn command(mut self, command: Vec<String>) -> Outcome {
+        let stdin = match serde_json::to_vec(&self.job.brief) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                let failure =
+                    self.failure(FailureClass::Environment, format!("the brief cannot be written: {error}"));
+                return self.end(Err(failure));
+            }
+        };
+        let env = self.environment(&[]);
+        let ended = self.start(command, env, stdin, |_| Vec::new()).await;
+        let stdout = ended.stdout.lossy();
+        let last_words = excerpt::last_line(&ended.stderr.text(), 300);
+        let result = match (self.not_its_own(&ended.how, &last_words), &ended.how) {
+            (Some(failure), _) => Err(failure),
+            (None, How::Exited(0)) => parse_report(self.job.brief.role, self.job.brief.protocol, &stdout)
+                .map_err(|problem| self.unreported(problem)),
+            (None, How::Exited(code @ (126 | 127))) => {
+                let message = format!("the command could not be run (exit code {code}): {last_words}");
+                Err(self.failure(FailureClass::Environment, message))
+            }
+            (None, how) => {
+                let words = if last_words.is_empty() { excerpt::last_line(&stdout, 300) } else { last_words };
+                let class = match parse_report(self.job.brief.role, self.job.brief.protocol, &stdout) {
+                    Err(ReportProblem::AgentError(message)) => classify(None, &message),
+                    _ => FailureClass::Agent,
+                };
+                let code = if let How::Exited(code) = how { *code } else { -1 };
+                Err(self.failure(class, format!("the command ended with exit code {code}: {words}")))
+            }
+        };
+        self.end(result)
+    }
+
+    /// A program that ended well and gave no valid report.
+    pub(super) fn unreported(&self, problem: ReportProblem) -> Failure {
+        match &problem {
+            ReportProblem::AgentError(message) => self.failure(classify(None, message), problem.to_string()),
+            _ => self.failure(FailureClass::NoReport, problem.to_string()),
+        }
+    }
+
+    async fn cli(mut self, cli: &Cli) -> Outcome {
+        let text = self.prompt();
+        let schema_argument = match self.schema_argument(cli) {
+            Ok(argument) => argument,
+            Err(failure) => return self.end(Err(failure)),
+        };
+        let mut tries = self.job.agent.retries.saturating_add(1);
+        let (mut turn, mut reading) = loop {
+            let (turn, reading) = self.turn(cli, &text, schema_argument.as_deref(), None).await;
+            self.account(&reading, None);
+            tries -= 1;
+            match &turn {
+                Turn::Failed(failure)
+                    if failure.class == FailureClass::Service && reading.tools == 0 && tries > 0 => {}
+                _ => break (turn, reading),
+            }
+        };
+        let mut incomplete = None;
+        let problem = match &turn {
+            Turn::Problem(problem) => Some(problem.clone()),
+            // A report that leaves findings out is asked for once more; then it counts for what it says.
+            Turn::Report(report) => {
+                let missing = missing_from(report, &self.job.brief);
+                incomplete = missing.is_some().then(|| report.clone());
+                missing.map(|missing| ReportProblem::Incomplete(format!("the findings {missing}")))
+            }
+            Turn::Failed(_) => None,
+        };
+        if let Some(problem) = problem
+            && let Some(session) = reading.session.clone()
+            && !cli.resume.is_empty()
+            && self.remaining() > LEAST
+        {
+            if let Some(transcript) = &mut self.transcript {
+                transcript.note(&format!("asked again: {problem}"));
+            }
+            let text = follow_up(&problem, &self.job.brief.report_schema);
+            let before = reading.usage;
+            (turn, reading) = self.turn(cli, &text, schema_argument.as_deref(), Some(&session)).await;
+            self.account(&reading, Some(before));
+        }
+        let result = match turn {
+            Turn::Report(report) => self.unless_denied(report, &reading),
+            Turn::Problem(problem) => Err(self.unreported(problem)),
+            Turn::Failed(failure) => Err(failure),
+        };
+        match (result, incomplete) {
+            (Err(failure), Some(report)) if failure.class == FailureClass::NoReport => self.end(Ok(report)),
+            (result, _) => self.end(result),
+        }
+    }
+
+    /// Adds up what a turn cost. `before` is the session's cost so far, for agents that tell the session's sum.
+    fn account(&mut self, reading: &Reading, before: Option<Usage>) {
+        let mut usage = reading.usage;
+        if reading.counts_session()
+            && let Some(before) = before
+        {
+            usage.tokens = usage.tokens.map(|sum| sum.saturating_sub(before.tokens.unwrap_or(0)));
+        }
+        self.usage.add(usage);
+    }
+
+    fn schema_argument(&self, cli: &Cli) -> Result<Option<String>, Failure> {
+        let whole = &self.job.brief.report_schema;
+        match &cli.schema {
+            SchemaVia::PromptOnly => Ok(None),
+            SchemaVia::Inline(_) => Ok(Some(whole.to_string())),
+            SchemaVia::File(_) => {
+                let path = path_of(&self.job.transcript_dir, &self.job.brief.worker, "schema.json");
+                std::fs::write(&path, schema::strict(whole).to_string()).map_err(|error| {
+                    let message = format!("the report schema {} cannot be written: {error}", path.display());
+                    self.failure(FailureClass::Environment, message)
+                })?;
+                Ok(Some(path.to_string_lossy().into_owned()))
+            }
+        }
+    }
+
+    async fn turn(
+        &mut self,
+        cli: &Cli,
+        text: &str,
+        schema_argument: Option<&str>,
+        session: Option<&str>,
+    ) -> (Turn, Reading) {
+        let editing = self.job.brief.role.may_edit() && session.is_none();
+        let argv = arguments(cli, &self.job, editing, text, schema_argument, session);
+        let env = self.environment(if editing { &cli.editing_env } else { &cli.reading_env });
+        let stdin = if cli.takes_argument() { Vec::new() } else { text.as_bytes().to_vec() };
+        let mut reading = Reading::new(cli.output, &self.job.cwd.to_string_lossy());
+        let ended = self
+            .start(argv, env, stdin, |line| match line.stream {
+                crate::process::Stream::Stdout => reading.line(&line.text),
+                crate::process::Stream::Stderr => Vec::new(),
+            })
+            .await;
+        reading.finish(&ended.stdout.lossy(), &ended.stderr.lossy());
+        let turn = self.judge(cli, &ended, &reading);
+        (turn, reading)
+    }
+
+    fn judge(&self, cli: &Cli, ended: &Ended, reading: &Reading) -> Turn {
+        let stderr = excerpt::last_line(&ended.stderr.text(), 300);
+        let last_words = reading.error.as_ref().map_or(stderr.as_str(), |error| error.message.as_str());
+        if let Some(failure) = self.not_its_own(&ended.how, last_words) {
+            return Turn::Failed(failure);
+        }
+        if let Some(error) = &reading.error {
+            return Turn::Failed(self.failure(classify(error.status, &error.message), &error.message));
+        }
+        if reading.schema_unmet {
+            return Turn::Problem(ReportProblem::Invalid("it never fitted the schema".to_owned()));
+        }
+        let (role, protocol) = (self.job.brief.role, self.job.brief.protocol);
+        let parsed = match (&reading.structured, &reading.text) {
+            (Some(value), _) => parse_value(role, protocol, value),
+            (None, Some(text)) => parse_report(role, protocol, text),
+            (None, None) => Err(ReportProblem::Empty),
+        };
+        let code = if let How::Exited(code) = ended.how { code } else { -1 };
+        if code != 0 {
+            // It says that it failed. A report beside that is no report.
+            let words = match (&reading.text, cli.output) {
+                (Some(text), Output::Text) if stderr.is_empty() => excerpt::last_line(text, 300),
+                _ => stderr,
+            };
+            let class = match code {
+                126 | 127 => FailureClass::Environment,
+                _ => classify(None, &words),
+            };
+            return Turn::Failed(self.failure(class, format!("it ended with exit code {code}: {words}")));
+        }
+        match parsed {
+            Ok(report) => Turn::Report(report),
+            Err(ReportProblem::AgentError(message)) => {
+                Turn::Failed(self.failure(classify(None, &message), &message))
+            }
+            Err(problem) => Turn::Problem(problem),
+        }
+    }
+
+    /// "Fixed" from an agent that was denied every edit is the environment's failure, not an attempt.
+    fn unless_denied(&self, report: Report, reading: &Reading) -> Result<Report, Failure> {
+        match &report {
+            Report::Fix(fix)
+                if fix.status == FixStatus::Fixed && reading.edits == 0 && !reading.denied.is_empty() =>
+            {
+                let message = format!("it was not allowed to edit {}", reading.denied.join(", "));
+                let advice = format!(
+                    "allow {} to edit files here (its own permission settings deny it)",
+                    self.job.agent.name
+                );
+                Err(Failure { advice, ..self.failure(FailureClass::Environment, message) })
+            }
+            _ => Ok(report),
+        }
+    }
+}
+
+/// The whole command line of one turn.
+pub(super) fn arguments(
+    cli: &Cli,
+    job: &Job,
+    editing: bool,
+    text: &str,
+    schema_argument: Option<&str>,
+    session: Option<&str>,
+) -> Vec<String> {
+    let mut argv = cli.program.clone();
+    argv.extend(cli.arguments.iter().cloned());
+    argv.extend(if editing { &cli.editing } else { &cli.reading }.iter().cloned());
+    let mut with = |template: &[String], name: &str, value: Option<&str>| {
+        if let Some(value) = value {
+            argv.extend(template.iter().map(|argument| argument.replace(name, value)));
+        }
+    };
+    with(&cli.model, "{model}", job.model.as_deref());
+    with(&cli.effort, "{effort}", job.effort.as_deref());
+    if let SchemaVia::Inline(template) | SchemaVia::File(template) = &cli.schema {
+        with(template, "{schema}", schema_argument);
+    }
+    with(&cli.resume, "{session}", session);
+    with(&cli.prompt, "{prompt}", Some(text));
+    argv
+}
+
+pub(super) fn follow_up(problem: &ReportProblem, schema: &Value) -> String {
+    format!(
+        "There is no valid report yet: {problem}.\n\nChange nothing and run nothing. Answer with exactly one JSON object that \
+         fits this JSON Schema, and with nothing else:\n\n{}\n",
+        prompt::fenced(&schema.to_string(), "json")
+    )
+}
+
+/// The brief's ids of which a judging report says nothing.
+pub(super) fn missing_from(report: &Report, brief: &Brief) -> Option<String> {
+    let said: HashSet<String> = match report {
+        Report::Review(review) if brief.role == super::Role::Verifier => {
+            review.findings.iter().map(|finding| id_text(&finding.id)).collect()
+        }
+        Report::Check(check) => {
+            check.findings.iter().flat_map(|cause| &cause.from).map(u32::to_string).collect()
+        }
+        _ => return None,
+    };
+    let missing: Vec<String> = brief.finding_ids().into_iter().filter(|id| !said.contains(id)).collect();
+    (!missing.is_empty()).then(|| missing.join(", "))
+}
+
+/// Where a worker's transcript lies.
+pub fn transcript_path(folder: &Path, worker: &str) -> PathBuf {
+    path_of(folder, worker, "log")
+}

@@ -1,0 +1,430 @@
+//! Reading what a command-line agent writes: its last message, its session, what it did and what it cost.
+//!
+//! Every agent has its own format; what they say is joined here into one reading. An error that an agent reports beside an
+//! exit code of 0 is an error.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::lenient::as_text;
+use super::run::Usage;
+use super::{excerpt, parse};
+
+/// The format of an agent's standard output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// JSON lines (or one object) with a closing `result`, as Claude Code and qwen-code write them.
+    Claude,
+    /// JSON lines of items, as Codex writes them.
+    Codex,
+    /// One JSON object with `response` and `stats`, as Gemini CLI writes it.
+    Gemini,
+    /// JSON lines of parts, as opencode writes them.
+    Opencode,
+    /// Nothing but the answer.
+    Text,
+}
+
+/// One thing that an agent is doing, for people to watch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    /// The agent's own name of the tool.
+    pub tool: String,
+    /// The file, relative where it is inside the workspace, or the head of the command.
+    pub target: Option<String>,
+}
+
+impl std::fmt::Display for Progress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.target {
+            Some(target) => write!(f, "{} {target}", self.tool),
+            None => f.write_str(&self.tool),
+        }
+    }
+}
+
+/// An error in the agent's own words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamError {
+    /// The HTTP status that the model service answered with, where the agent tells.
+    pub status: Option<u64>,
+    pub message: String,
+}
+
+/// What has been read so far.
+#[derive(Debug)]
+pub struct Reading {
+    output: Output,
+    workspace: String,
+    /// What continues this session.
+    pub session: Option<String>,
+    /// The last message.
+    pub text: Option<String>,
+    /// The last message, where the agent gives it as data.
+    pub structured: Option<Value>,
+    pub error: Option<StreamError>,
+    /// The agent gave up on its own output schema: it ended, and there is no report.
+    pub schema_unmet: bool,
+    pub usage: Usage,
+    /// Tool calls that were seen.
+    pub tools: u32,
+    /// Edits that were made, and those that were denied.
+    pub edits: u32,
+    pub denied: Vec<String>,
+    /// Edits under way, by the agent's number of the call.
+    open_edits: Vec<String>,
+    /// A complaint that may pass (a retry under way); an error only if nothing comes after it.
+    complaint: Option<String>,
+}
+
+impl Reading {
+    pub fn new(output: Output, workspace: &str) -> Self {
+        Reading {
+            output,
+            workspace: workspace.trim_end_matches('/').to_owned(),
+            session: None,
+            text: None,
+            structured: None,
+            error: None,
+            schema_unmet: false,
+            usage: Usage::default(),
+            tools: 0,
+            edits: 0,
+            denied: Vec::new(),
+            open_edits: Vec::new(),
+            complaint: None,
+        }
+    }
+
+    /// Takes one line of standard output.
+    pub fn line(&mut self, line: &str) -> Vec<Progress> {
+        if !line.trim_start().starts_with('{') {
+            return Vec::new();
+        }
+        let Ok(event) = serde_json::from_str::<Value>(line) else { return Vec::new() };
+        let progress = match self.output {
+            Output::Claude => self.claude(&event),
+            Output::Codex => self.codex(&event),
+            Output::Opencode => self.opencode(&event),
+            Output::Gemini | Output::Text => Vec::new(),
+        };
+        self.tools += u32::try_from(progress.len()).unwrap_or(0);
+        progress
+    }
+
+    /// Takes both whole outputs at the end, for formats that are not lines and for lines that were cut.
+    pub fn finish(&mut self, stdout: &str, stderr: &str) {
+        match self.output {
+            Output::Text => self.text = Some(stdout.to_owned()),
+            Output::Gemini => {
+                // An error may come on either output.
+                let is_answer = |object: &Value| {
+                    ["response", "error", "stats"].iter().any(|key| object.get(key).is_some())
+                };
+                let answer = parse::objects(stdout).into_iter().rfind(is_answer);
+                if let Some(answer) = answer.or_else(|| parse::objects(stderr).into_iter().rfind(is_answer)) {
+                    self.gemini(&answer);
+                }
+            }
+            Output::Claude if self.text.is_none() && self.error.is_none() && !self.schema_unmet => {
+                // One array or one pretty-printed object instead of lines.
+                for event in parse::objects(stdout) {
+                    self.claude(&event);
+                }
+            }
+            Output::Claude | Output::Codex | Output::Opencode => {}
+        }
+        if self.error.is_none()
+            && self.text.is_none()
+            && let Some(message) = self.complaint.take()
+        {
+            self.error = Some(StreamError { status: None, message });
+        }
+    }
+
+    /// Whether costs are told for the whole session so far instead of for this turn.
+    pub fn counts_session(&self) -> bool {
+        self.output == Output::Codex
+    }
+
+    fn progress(&self, tool: &str, target: Option<String>) -> Progress {
+        Progress { tool: excerpt::head(tool, 60), target: target.map(|target| self.short(&target)) }
+    }
+
+    fn short(&self, target: &str) -> String {
+        let target = target.strip_prefix(&format!("{}/", self.workspace)).unwrap_or(target);
+        let line = crate::process::clean(target).lines().next().unwrap_or_default().to_owned();
+        excerpt::head(&line, 160)
+    }
+
+    fn claude(&mut self, event: &Value) -> Vec<Progress> {
+        if let Some(session) = event.get("session_id").and_then(Value::as_str) {
+            self.session = Some(session.to_owned());
+        }
+        let content = || event.pointer("/message/content").and_then(Value::as_array).into_iter().flatten();
+        match event.get("type").and_then(Value::as_str) {
+            Some("assistant") => {
+                let mut seen = Vec::new();
+                for block in content() {
+                    let kind = block.get("type").and_then(Value::as_str);
+                    let name = block.get("name").and_then(Value::as_str).unwrap_or_default();
+                    if kind != Some("tool_use") || name == "StructuredOutput" {
+                        continue;
+                    }
+                    if is_edit(name)
+                        && let Some(id) = block.get("id").and_then(Value::as_str)
+                    {
+                        self.open_edits.push(id.to_owned());
+                    }
+                    seen.push(self.progress(name, target_of(block.get("input"))));
+                }
+                seen
+            }
+            Some("user") => {
+                for block in content() {
+                    let Some(id) = block.get("tool_use_id").and_then(Value::as_str) else { continue };
+                    let Some(at) = self.open_edits.iter().position(|open| open == id) else { continue };
+                    self.open_edits.swap_remove(at);
+                    if block.get("is_error") != Some(&Value::Bool(true)) {
+                        self.edits += 1;
+                    }
+                }
+                Vec::new()
+            }
+            Some("result") => {
+                self.claude_result(event);
+                Vec::new()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn claude_result(&mut self, event: &Value) {
+        self.usage.cost_usd = event.get("total_cost_usd").and_then(Value::as_f64).or(self.usage.cost_usd);
+        // The sum per model also holds what side requests took; not every agent of this format tells it.
+        let models = event.get("modelUsage").and_then(Value::as_object);
+        let per_model: u64 = models
+            .into_iter()
+            .flat_map(serde_json::Map::values)
+            .map(|model| {
+                sum(
+                    model,
+                    &["inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens"],
+                )
+            })
+            .sum();
+        let in_all = event.get("usage").map_or(0, |usage| {
+            sum(
+                usage,
+                &["input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"],
+            )
+        });
+        let tokens = per_model.max(in_all);
+        if tokens > 0 {
+            self.usage.tokens = Some(tokens);
+        }
+        for denial in event.get("permission_denials").and_then(Value::as_array).into_iter().flatten() {
+            let name = denial.get("tool_name").and_then(Value::as_str).unwrap_or_default();
+            if is_edit(name) {
+                let target = target_of(denial.get("tool_input")).unwrap_or_default();
+                self.denied.push(self.short(&target));
+            }
+        }
+        let subtype = event.get("subtype").and_then(Value::as_str).unwrap_or_default();
+        if subtype == "error_max_structured_output_retries" {
+            self.schema_unmet = true;
+            return;
+        }
+        let said = event.get("result").map(as_text).filter(|text| !text.is_empty());
+        if event.get("is_error") == Some(&Value::Bool(true)) || subtype.starts_with("error") {
+            let message = said
+                .or_else(|| event.get("errors").map(as_text).filter(|text| !text.is_empty()))
+                .or_else(|| event.pointer("/error/message").map(as_text))
+                .unwrap_or_else(|| subtype.replace('_', " "));
+            self.error =
+                Some(StreamError { status: event.get("api_error_status").and_then(Value::as_u64), message });
+            return;
+        }
+        let structured = event.get("structured_output").or_else(|| event.get("structured_result"));
+        self.structured = structured.filter(|value| value.is_object()).cloned();
+        self.text = said;
+    }
+
+    fn codex(&mut self, event: &Value) -> Vec<Progress> {
+        let item = event.get("item");
+        let field = |key: &str| item.and_then(|item| item.get(key)).and_then(Value::as_str);
+        match event.get("type").and_then(Value::as_str) {
+            Some("thread.started") => {
+                self.session = event.get("thread_id").and_then(Value::as_str).map(str::to_owned);
+                Vec::new()
+            }
+            Some("item.started") => match field("type") {
+                Some("command_execution") => {
+                    vec![self.progress("shell", field("command").map(unwrapped_shell))]
+                }
+                Some("mcp_tool_call") => vec![self.progress(field("tool").unwrap_or("tool"), None)],
+                Some("web_search") => vec![self.progress("web_search", field("query").map(str::to_owned))],
+                _ => Vec::new(),
+            },
+            Some("item.completed") => match field("type") {
+                Some("agent_message") => {
+                    self.text = field("text").map(str::to_owned);
+                    Vec::new()
+                }
+                Some("file_change") => {
+                    let changes = item.and_then(|item| item.get("changes")).and_then(Value::as_array);
+                    let failed = field("status") == Some("failed");
+                    let paths =
+                        changes.into_iter().flatten().filter_map(|change| change.get("path")).map(as_text);
+                    let paths: Vec<String> = paths.collect();
+                    if failed {
+                        let short: Vec<String> = paths.iter().map(|path| self.short(path)).collect();
+                        self.denied.extend(short);
+                    } else {
+                        self.edits += u32::try_from(paths.len()).unwrap_or(0);
+                    }
+                    paths.into_iter().map(|path| self.progress("edit", Some(path))).collect()
+                }
+                _ => Vec::new(),
+            },
+            Some("turn.completed") => {
+                let tokens: u64 = ["input_tokens", "output_tokens"]
+                    .iter()
+                    .filter_map(|key| event.pointer(&format!("/usage/{key}")).and_then(Value::as_u64))
+                    .sum();
+                self.usage.tokens = (tokens > 0).then_some(tokens).or(self.usage.tokens);
+                self.complaint = None;
+                Vec::new()
+            }
+            Some("turn.failed") => {
+                let message = event.pointer("/error/message").map(as_text).unwrap_or_default();
+                self.error = Some(StreamError { status: None, message });
+                Vec::new()
+            }
+            Some("error") => {
+                self.complaint = event.get("message").map(as_text);
+                Vec::new()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn gemini(&mut self, answer: &Value) {
+        self.session = answer.get("session_id").and_then(Value::as_str).map(str::to_owned);
+        self.text = answer.get("response").and_then(Value::as_str).map(str::to_owned);
+        let models = answer.pointer("/stats/models").and_then(Value::as_object);
+        let tokens: u64 = models
+            .into_iter()
+            .flat_map(serde_json::Map::values)
+            .filter_map(|model| model.pointer("/tokens/total").and_then(Value::as_u64))
+            .sum();
+        self.usage.tokens = (tokens > 0).then_some(tokens);
+        self.tools = answer
+            .pointer("/stats/tools/totalCalls")
+            .and_then(Value::as_u64)
+            .and_then(|calls| u32::try_from(calls).ok())
+            .unwrap_or(0);
+        if let Some(error) = answer.get("error").filter(|error| !error.is_null()) {
+            let message = error.get("message").map_or_else(|| as_text(error), as_text);
+            self.error = Some(StreamError { status: error.get("code").and_then(Value::as_u64), message });
+        }
+    }
+
+    fn opencode(&mut self, event: &Value) -> Vec<Progress> {
+        if let Some(session) = event.get("sessionID").and_then(Value::as_str) {
+            self.session = Some(session.to_owned());
+        }
+        let part = event.get("part");
+        match event.get("type").and_then(Value::as_str) {
+            Some("text") => {
+                self.text = part.and_then(|part| part.get("text")).and_then(Value::as_str).map(str::to_owned);
+                Vec::new()
+            }
+            Some("tool_use") => {
+                let name = part.and_then(|part| part.get("tool")).and_then(Value::as_str).unwrap_or("tool");
+                let state = part.and_then(|part| part.get("state"));
+                let target = target_of(state.and_then(|state| state.get("input")));
+                if is_edit(name) {
+                    match state.and_then(|state| state.get("status")).and_then(Value::as_str) {
+                        Some("error") => {
+                            self.denied.extend(target.as_deref().map(|target| self.short(target)))
+                        }
+                        _ => self.edits += 1,
+                    }
+                }
+                vec![self.progress(name, target)]
+            }
+            Some("step_finish") => {
+                let cost = part.and_then(|part| part.get("cost")).and_then(Value::as_f64);
+                self.usage.add(Usage {
+                    cost_usd: cost,
+                    tokens: part.and_then(|part| part.get("tokens")).map(|tokens| {
+                        ["/input", "/output", "/reasoning", "/cache/read", "/cache/write"]
+                            .iter()
+                            .filter_map(|path| tokens.pointer(path).and_then(Value::as_u64))
+                            .sum()
+                    }),
+                });
+                Vec::new()
+            }
+            Some("error") => {
+                let error = event.get("error");
+                let data = error.and_then(|error| error.get("data"));
+                let message = [
+                    data.and_then(|data| data.get("message")),
+                    error.and_then(|error| error.get("message")),
+                    error,
+                ]
+                .into_iter()
+                .flatten()
+                .map(as_text)
+                .find(|text| !text.is_empty());
+                self.error = Some(StreamError {
+                    status: data.and_then(|data| data.get("statusCode")).and_then(Value::as_u64),
+                    message: message.unwrap_or_default(),
+                });
+                Vec::new()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn sum(object: &Value, keys: &[&str]) -> u64 {
+    keys.iter().filter_map(|key| object.get(key).and_then(Value::as_u64)).sum()
+}
+
+fn is_edit(tool: &str) -> bool {
+    matches!(
+        tool,
+        "Edit"
+            | "Write"
+            | "MultiEdit"
+            | "NotebookEdit"
+            | "edit"
+            | "write"
+            | "write_file"
+            | "replace"
+            | "patch"
+            | "apply_patch"
+    )
+}
+
+/// What a tool is used on.
+fn target_of(input: Option<&Value>) -> Option<String> {
+    let input = input?;
+    ["file_path", "filePath", "absolute_path", "notebook_path", "path", "command", "pattern", "query", "url"]
+        .iter()
+        .find_map(|key| input.get(key))
+        .map(as_text)
+        .filter(|target| !target.is_empty())
+}
+
+/// Codex shows every command inside the shell that runs it.
+fn unwrapped_shell(command: &str) -> String {
+    let inner = ["/bin/bash -lc ", "bash -lc ", "/bin/sh -c ", "/bin/zsh -lc "]
+        .iter()
+        .find_map(|prefix| command.strip_prefix(prefix))
+        .unwrap_or(command);
+    inner.trim_matches(['\'', '"']).to_owned()
+}

@@ -1,0 +1,4 @@
+mod parsing;
+mod prompts;
+mod streams;
+mod suggestions;

@@ -1,0 +1,278 @@
+//! `run` and `review`: the loop without an editor.
+
+use std::io::{BufRead, IsTerminal, Write};
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use fix_loop::config::Protocol;
+use fix_loop::engine::{Command, EngineHandle, QuestionView, Snapshot};
+use fix_loop::protocol::QuestionKind;
+
+use super::exit::{Exit, Failure, Outcome};
+use super::session::{self, Wishes};
+use super::{Format, Output, Place, files, print};
+
+#[derive(Args)]
+pub struct RunArguments {
+    /// Findings files, beside those in the inbox
+    findings: Vec<PathBuf>,
+    #[command(flatten)]
+    place: Place,
+    #[command(flatten)]
+    output: Output,
+    /// Which loop
+    #[arg(long)]
+    protocol: Option<Protocol>,
+    /// The agent that fixes
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// Only these findings
+    #[arg(long, value_name = "ID", value_delimiter = ',')]
+    only: Vec<String>,
+    /// Who answers questions [default: ask on a terminal, else none]
+    #[arg(long, value_enum)]
+    answer: Option<AnswerBy>,
+    /// Trust this workspace for this run
+    #[arg(long)]
+    trust: bool,
+    /// Take the findings from a pull request's review comments
+    #[arg(long, value_name = "URL")]
+    from_pr: Option<String>,
+    /// Run this check and take each failing test as a confirmed P1 finding
+    #[arg(long, value_name = "NAME")]
+    from_check: Option<String>,
+    /// Print batches, scopes, checks and agents; start nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+#[derive(Args)]
+pub struct ReviewArguments {
+    #[command(flatten)]
+    place: Place,
+    #[command(flatten)]
+    output: Output,
+    /// The agent that fixes
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// Who answers questions [default: ask on a terminal, else none]
+    #[arg(long, value_enum)]
+    answer: Option<AnswerBy>,
+    /// Trust this workspace for this run
+    #[arg(long)]
+    trust: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AnswerBy {
+    /// You, at this terminal.
+    Ask,
+    /// Nobody: the recommended option is taken.
+    Recommended,
+    /// Nobody: the run ends as waiting.
+    None,
+}
+
+fn answer_by(asked: Option<AnswerBy>) -> AnswerBy {
+    asked.unwrap_or(if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
+        AnswerBy::Ask
+    } else {
+        AnswerBy::None
+    })
+}
+
+pub async fn run(arguments: RunArguments) -> Outcome {
+    let root = session::root(&arguments.place)?;
+    let mut paths = Vec::new();
+    for file in &arguments.findings {
+        // A file that cannot be read stops the run before anything starts.
+        files::read_findings(file)?;
+        paths.push(
+            std::path::absolute(file)
+                .map_err(|error| Failure::input(format!("{}: {error}", file.display())))?,
+        );
+    }
+    // The pull request's findings live as long as this run.
+    let downloaded = match &arguments.from_pr {
+        Some(url) => Some(files::pull_request(url, &root).await?),
+        None => None,
+    };
+    paths.extend(downloaded.iter().map(|file| file.path().to_path_buf()));
+    let answer = answer_by(arguments.answer);
+    let wishes = Wishes {
+        trusted: arguments.trust || arguments.dry_run,
+        protocol: arguments.protocol,
+        agent: arguments.agent.clone(),
+        files: paths,
+        recommended: answer == AnswerBy::Recommended,
+        resume: !arguments.dry_run,
+        look: arguments.dry_run,
+    };
+    let engine = session::start(root, wishes).await?;
+    let result = drive(&engine, &arguments, answer).await;
+    engine.shutdown().await;
+    result
+}
+
+async fn drive(engine: &EngineHandle, arguments: &RunArguments, answer: AnswerBy) -> Outcome {
+    let snapshot = engine.snapshot();
+    if let Some(error) = snapshot.input_errors.first() {
+        return Err(Failure::input(format!(
+            "{}:{}:{}: {}",
+            error.file, error.line, error.column, error.message
+        )));
+    }
+    if arguments.dry_run {
+        let plan = engine.plan(arguments.only.clone()).await?;
+        match arguments.output.format {
+            Format::Json => print::json(&plan)?,
+            Format::Text => eprint!("{plan}"),
+        }
+        return Ok(Exit::Done);
+    }
+    must_drive(engine, &snapshot)?;
+    let printer = print::Progress::start(engine);
+    if let Some(name) = &arguments.from_check {
+        let reply = engine.command(Command::FromCheck { name: name.clone() }).await?;
+        eprintln!("{}", reply.message);
+    }
+    let command = if arguments.only.is_empty() {
+        Command::FixAll
+    } else {
+        Command::Fix { findings: arguments.only.clone() }
+    };
+    let reply = engine.command(command).await?;
+    eprintln!("{}", reply.message);
+    until_idle(engine, &reply.loops, (answer == AnswerBy::Ask).then_some(())).await;
+    printer.stop().await;
+    untrusted(engine)?;
+    conclude(engine, arguments.output.format).await
+}
+
+pub async fn review(arguments: ReviewArguments) -> Outcome {
+    let root = session::root(&arguments.place)?;
+    let answer = answer_by(arguments.answer);
+    let wishes = Wishes {
+        trusted: arguments.trust,
+        protocol: Some(Protocol::Converge),
+        agent: arguments.agent,
+        recommended: answer == AnswerBy::Recommended,
+        resume: true,
+        ..Wishes::default()
+    };
+    let engine = session::start(root, wishes).await?;
+    let result = async {
+        must_drive(&engine, &engine.snapshot())?;
+        let printer = print::Progress::start(&engine);
+        let reply = engine.command(Command::Review).await?;
+        eprintln!("{}", reply.message);
+        until_idle(&engine, &reply.loops, (answer == AnswerBy::Ask).then_some(())).await;
+        printer.stop().await;
+        untrusted(&engine)?;
+        conclude(&engine, arguments.output.format).await
+    }
+    .await;
+    engine.shutdown().await;
+    result
+}
+
+/// Fixing has to be possible, and this process has to be the one that drives.
+fn must_drive(engine: &EngineHandle, snapshot: &Snapshot) -> Result<(), Failure> {
+    if let Some(why) = &snapshot.fixing_off {
+        return Err(Failure::environment(why.clone()));
+    }
+    if !engine.is_driving() {
+        let who = snapshot.status.driver.as_ref().map_or_else(
+            || "another process".into(),
+            |driver| format!("process {} on {}", driver.pid, driver.host),
+        );
+        return Err(Failure::environment(format!(
+            "{who} drives this work tree; wait for it, or answer its questions with `fix-loop answer`"
+        )));
+    }
+    Ok(())
+}
+
+fn untrusted(engine: &EngineHandle) -> Result<(), Failure> {
+    let snapshot = engine.snapshot();
+    let Some(question) = snapshot.questions.iter().find(|question| question.kind == QuestionKind::Trust)
+    else {
+        return Ok(());
+    };
+    Err(Failure::environment(format!(
+        "this workspace is not trusted, so nothing was started. {}\nTrust it with `fix-loop trust`, or for this run with --trust.",
+        question.detail
+    )))
+}
+
+/// Waits until nothing is under way any more; asks at the terminal where `ask` says so.
+pub async fn until_idle(engine: &EngineHandle, loops: &[String], ask: Option<()>) {
+    let mut watch = engine.watch();
+    let mut asked: Vec<String> = Vec::new();
+    loop {
+        let snapshot = watch.borrow_and_update().clone();
+        let known = loops.iter().all(|id| snapshot.status.loops.iter().any(|shown| shown.id == *id));
+        if known && !snapshot.busy {
+            let open = snapshot.questions.iter().find(|question| !asked.contains(&question.id));
+            match (ask, open) {
+                (Some(()), Some(question)) => {
+                    asked.push(question.id.clone());
+                    if let Some(choice) = ask_at_terminal(question).await {
+                        let answer = Command::Answer { question: question.id.clone(), choice, text: None };
+                        if let Err(refusal) = engine.command(answer).await {
+                            eprintln!("{}", refusal.message);
+                        }
+                        engine.settled().await;
+                    }
+                    continue;
+                }
+                _ => return,
+            }
+        }
+        if watch.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// `None`: the question stays open.
+async fn ask_at_terminal(question: &QuestionView) -> Option<String> {
+    let question = question.clone();
+    tokio::task::spawn_blocking(move || {
+        let mut terminal = std::io::stderr();
+        let _ = writeln!(terminal, "\n{}\n{}", question.text, question.detail);
+        for (index, option) in question.options.iter().enumerate() {
+            let mark = if *option == question.recommended { " (recommended)" } else { "" };
+            let _ = writeln!(terminal, "  {}. {option}{mark}", index + 1);
+        }
+        loop {
+            let _ = write!(terminal, "Choose 1-{} (empty: leave it open): ", question.options.len());
+            let _ = terminal.flush();
+            let mut line = String::new();
+            if std::io::stdin().lock().read_line(&mut line).ok()? == 0 {
+                return None;
+            }
+            let line = line.trim();
+            if line.is_empty() {
+                return None;
+            }
+            if line.parse::<usize>().is_ok_and(|number| (1..=question.options.len()).contains(&number)) {
+                return Some(line.to_owned());
+            }
+        }
+    })
+    .await
+    .ok()
+    .flatten()
+}
+
+/// Prints the run report and gives its exit code.
+pub async fn conclude(engine: &EngineHandle, format: Format) -> Outcome {
+    let report = engine.report().await?;
+    match format {
+        Format::Json => print::json(&report)?,
+        Format::Text => print::report(&report, &engine.snapshot()),
+    }
+    Ok(Exit::of_report(report.exit))
+}

@@ -1,0 +1,110 @@
+//! Commands that show or change state: `status`, `answer`, `confirm`, `defer`, `dispute`, `reopen`, `verify`, `undo`, `trust`.
+
+use clap::Args;
+
+use fix_loop::engine::{Command, EngineHandle};
+
+use super::exit::{Exit, Failure, Outcome};
+use super::session::{self, Wishes};
+use super::{Format, Output, Place, print, run};
+
+#[derive(Args)]
+pub struct Named {
+    /// The finding's id or fingerprint
+    id: String,
+    #[command(flatten)]
+    place: Place,
+    #[command(flatten)]
+    output: Output,
+}
+
+#[derive(Args)]
+pub struct NamedWithReason {
+    /// The finding's id or fingerprint
+    id: String,
+    /// Why
+    #[arg(long)]
+    reason: Option<String>,
+    #[command(flatten)]
+    place: Place,
+    #[command(flatten)]
+    output: Output,
+}
+
+pub async fn status(place: &Place, format: Format) -> Outcome {
+    let root = session::root(place)?;
+    let engine = session::start(root, Wishes { look: true, ..Wishes::default() }).await?;
+    let snapshot = engine.snapshot();
+    let mut status = snapshot.status.clone();
+    status.findings_detail = snapshot.findings.iter().map(|finding| finding.detail.clone()).collect();
+    match format {
+        Format::Json => print::json(&status)?,
+        Format::Text => print::status(&snapshot),
+    }
+    engine.shutdown().await;
+    Ok(Exit::Done)
+}
+
+/// Sends one command; drives on what it sets going when no other process does.
+async fn change(place: &Place, command: Command, format: Format) -> Outcome {
+    let root = session::root(place)?;
+    let engine = session::start(root, Wishes { resume: true, ..Wishes::default() }).await?;
+    let result = obey(&engine, command, format).await;
+    engine.shutdown().await;
+    result
+}
+
+async fn obey(engine: &EngineHandle, command: Command, format: Format) -> Outcome {
+    let driving = engine.is_driving();
+    let drives_on = matches!(command, Command::Answer { .. } | Command::Verify { .. });
+    let printer = print::Progress::start(engine);
+    let reply = engine.command(command).await.map_err(Failure::from)?;
+    eprintln!("{}", reply.message);
+    if !driving || !drives_on {
+        printer.stop().await;
+        return Ok(Exit::Done);
+    }
+    run::until_idle(engine, &reply.loops, None).await;
+    printer.stop().await;
+    run::conclude(engine, format).await
+}
+
+pub async fn answer(
+    place: &Place,
+    question: String,
+    choice: String,
+    text: Option<String>,
+    format: Format,
+) -> Outcome {
+    change(place, Command::Answer { question, choice, text }, format).await
+}
+
+pub async fn confirm(named: Named) -> Outcome {
+    change(&named.place, Command::Confirm { finding: named.id }, named.output.format).await
+}
+
+pub async fn defer(named: NamedWithReason) -> Outcome {
+    change(&named.place, Command::Defer { finding: named.id, reason: named.reason }, named.output.format)
+        .await
+}
+
+pub async fn dispute(named: NamedWithReason) -> Outcome {
+    change(&named.place, Command::Dispute { finding: named.id, reason: named.reason }, named.output.format)
+        .await
+}
+
+pub async fn reopen(named: Named) -> Outcome {
+    change(&named.place, Command::Reopen { finding: named.id }, named.output.format).await
+}
+
+pub async fn verify(named: Named) -> Outcome {
+    change(&named.place, Command::Verify { finding: named.id }, named.output.format).await
+}
+
+pub async fn undo(place: &Place, r#loop: String, format: Format) -> Outcome {
+    change(place, Command::Undo { r#loop }, format).await
+}
+
+pub async fn trust(place: &Place) -> Outcome {
+    change(place, Command::Trust, Format::Text).await
+}

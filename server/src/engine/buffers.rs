@@ -1,0 +1,104 @@
+//! What the editor holds, so that no worker is sent at unsaved text and a save is told from a worker's write (R32).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::api::BufferEvent;
+use super::ledger::LoopId;
+use super::running::Traces;
+
+#[derive(Debug, Default)]
+pub(super) struct Buffers {
+    open: BTreeMap<String, Buffer>,
+    /// Every save of this session: when, which path, which bytes.
+    saves: Vec<(u64, String, Arc<str>)>,
+    /// Loops for which the user said to use the saved files.
+    accepted: BTreeSet<LoopId>,
+}
+
+#[derive(Debug)]
+struct Buffer {
+    text: Arc<str>,
+    /// The text as last opened or saved.
+    saved: Arc<str>,
+}
+
+impl Buffers {
+    pub fn take(&mut self, event: BufferEvent) {
+        match event {
+            BufferEvent::Opened { path, text } => {
+                self.open.insert(path, Buffer { saved: text.clone(), text });
+            }
+            BufferEvent::Changed { path, text } => {
+                let buffer = self
+                    .open
+                    .entry(path)
+                    .or_insert_with(|| Buffer { saved: text.clone(), text: text.clone() });
+                buffer.text = text;
+            }
+            BufferEvent::Saved { path, text } => {
+                self.saves.push((super::driver::now(), path.clone(), text.clone()));
+                self.open.insert(path, Buffer { saved: text.clone(), text });
+            }
+            BufferEvent::Closed { path } => {
+                self.open.remove(&path);
+            }
+        }
+    }
+
+    /// The editor shows text that is in no file.
+    pub fn is_dirty(&self, path: &str) -> bool {
+        self.open.get(path).is_some_and(|buffer| buffer.text != buffer.saved)
+    }
+
+    pub fn text(&self, path: &str) -> Option<&Arc<str>> {
+        self.open.get(path).map(|buffer| &buffer.text)
+    }
+
+    /// What the user saved since the loop's latest checkpoint: path and exact text.
+    pub fn saved_since(&self, traces: &Traces) -> Vec<(String, Arc<str>)> {
+        let since = traces.last_checkpoint_at;
+        self.saves
+            .iter()
+            .filter(|(at, _, _)| *at >= since)
+            .map(|(_, path, text)| (path.clone(), text.clone()))
+            .collect()
+    }
+
+    pub fn accept_for(&mut self, id: LoopId) {
+        self.accepted.insert(id);
+    }
+
+    pub fn is_accepted_for(&self, id: LoopId) -> bool {
+        self.accepted.contains(&id)
+    }
+
+    pub fn forget(&mut self, id: LoopId) {
+        self.accepted.remove(&id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_is_dirty_while_it_differs_from_what_was_saved() {
+        let text = |text: &str| -> Arc<str> { text.into() };
+        let mut buffers = Buffers::default();
+        let path = || "a.py".to_string();
+        assert!(!buffers.is_dirty("a.py"));
+        buffers.take(BufferEvent::Opened { path: path(), text: text("x") });
+        assert!(!buffers.is_dirty("a.py"));
+        buffers.take(BufferEvent::Changed { path: path(), text: text("y") });
+        assert!(buffers.is_dirty("a.py"));
+        buffers.take(BufferEvent::Changed { path: path(), text: text("x") });
+        assert!(!buffers.is_dirty("a.py"));
+        buffers.take(BufferEvent::Changed { path: path(), text: text("z") });
+        buffers.take(BufferEvent::Saved { path: path(), text: text("z") });
+        assert!(!buffers.is_dirty("a.py"));
+        assert_eq!(buffers.saved_since(&Traces::default()).len(), 1);
+        buffers.take(BufferEvent::Closed { path: path() });
+        assert_eq!(buffers.text("a.py"), None);
+    }
+}

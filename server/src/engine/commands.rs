@@ -1,0 +1,525 @@
+//! What the user may ask for, checked against the present state and answered at once.
+//!
+//! Owns the refusals: each says what is wrong and what to do next. Never waits for the work that a command sets going.
+
+use tokio::sync::oneshot;
+
+use crate::protocol::{AnsweredBy, Choice, Event, QuestionNumber};
+
+use super::api::{BufferEvent, Command, FindingView, NoticeLevel, Refusal, RefusalKind, Reply};
+use super::driver::{Driver, Internal};
+use super::ledger::{Decision, Entry, LoopId};
+use super::opening::{Asked, OwnChoice};
+use super::{checking, requests, view};
+
+type Answer = Option<oneshot::Sender<Result<Reply, Refusal>>>;
+
+pub(super) fn done(message: impl Into<String>) -> Result<Reply, Refusal> {
+    Ok(Reply { message: message.into(), loops: Vec::new() })
+}
+
+pub(super) fn refuse<T>(kind: RefusalKind, message: impl Into<String>) -> Result<T, Refusal> {
+    Err(Refusal { kind, message: message.into() })
+}
+
+impl Driver {
+    pub(super) fn take_command(&mut self, command: Command, answer: Answer) {
+        if self.lock.is_none() && self.workspace.is_some() && self.fixing_off.is_none() {
+            self.hand_on(command, answer);
+            return;
+        }
+        // The one command that has to run something before it can say what came of it.
+        if let Command::FromCheck { name } = &command {
+            return self.from_check(name.clone(), answer);
+        }
+        let reply = self.obey(command);
+        if let Err(refusal) = &reply {
+            tracing::info!("refused: {refusal}");
+        }
+        if let Some(answer) = answer {
+            let _ = answer.send(reply);
+        }
+    }
+
+    /// This process only follows: the driver gets the command as a request, and its reply is waited for elsewhere.
+    fn hand_on(&mut self, command: Command, answer: Answer) {
+        let Some(workspace) = &self.workspace else { return };
+        let state_dir = workspace.state_dir().to_path_buf();
+        let left = requests::leave(&state_dir, &command);
+        let Some(answer) = answer else { return };
+        tokio::spawn(async move {
+            let reply = match left {
+                Ok(name) => wait_for_reply(&state_dir, &name).await,
+                Err(error) => refuse(
+                    RefusalKind::Environment,
+                    format!("the request could not be left in {}: {error}", state_dir.display()),
+                ),
+            };
+            let _ = answer.send(reply);
+        });
+    }
+
+    fn obey(&mut self, command: Command) -> Result<Reply, Refusal> {
+        match command {
+            Command::Reload => {
+                self.reload();
+                done("configuration and findings read again")
+            }
+            Command::Trust => self.trust(),
+            Command::Answer { question, choice, text } => self.answer(&question, &choice, text),
+            Command::Cancel { r#loop } => self.cancel(r#loop.as_deref()),
+            Command::Undo { r#loop } => self.undo(&r#loop),
+            Command::Fix { findings } => {
+                let fingerprints = self.fixable(&findings)?;
+                self.fix(fingerprints)
+            }
+            Command::FixFile { path } => {
+                let all = self.all_fixable(|finding| finding.detail.file.as_deref() == Some(&path));
+                if all.is_empty() {
+                    return refuse(
+                        RefusalKind::NotNow,
+                        format!("{path} has no finding that can be fixed now"),
+                    );
+                }
+                self.fix(all)
+            }
+            Command::FixAll => {
+                let all = self.all_fixable(|_| true);
+                if all.is_empty() {
+                    return done("there is nothing to fix");
+                }
+                self.fix(all)
+            }
+            Command::Defer { finding, reason } => {
+                let found = self.find(&finding)?;
+                if !found.offers.defer {
+                    return refuse(RefusalKind::NotNow, cannot("deferred", &found));
+                }
+                self.decide(&found, Decision::Deferred { reason }, "deferred; reopen it to see it again")
+            }
+            Command::Confirm { finding } => {
+                let found = self.find(&finding)?;
+                if !found.offers.confirm {
+                    return refuse(RefusalKind::NotNow, cannot("confirmed", &found));
+                }
+                self.decide(&found, Decision::Confirmed, "confirmed; it can be fixed now")
+            }
+            Command::Dispute { finding, reason } => {
+                let found = self.find(&finding)?;
+                if !found.offers.dispute {
+                    return refuse(RefusalKind::NotNow, cannot("disputed", &found));
+                }
+                self.decide(&found, Decision::Disputed { reason }, "disputed; it is no longer worked on")
+            }
+            Command::Reopen { finding } => {
+                let found = self.find(&finding)?;
+                if !found.offers.reopen {
+                    return refuse(RefusalKind::NotNow, cannot("reopened", &found));
+                }
+                self.decide(&found, Decision::Reopened, "open again")
+            }
+            Command::Verify { finding } => {
+                let found = self.find(&finding)?;
+                if !found.offers.verify {
+                    return refuse(RefusalKind::NotNow, cannot("verified", &found));
+                }
+                self.verify(&found)
+            }
+            Command::Import { source } => self.import(&source),
+            Command::Review => self.review(),
+            Command::FromCheck { .. } => unreachable!("taken before"),
+        }
+    }
+
+    fn decide(&mut self, found: &FindingView, decision: Decision, became: &str) -> Result<Reply, Refusal> {
+        self.can_write()?;
+        self.write(Entry::Decided { fingerprint: found.detail.fingerprint.clone(), decision });
+        self.judge_inbox();
+        done(format!("{}: {became}", view::named(&found.detail)))
+    }
+
+    pub(super) fn can_write(&self) -> Result<(), Refusal> {
+        if let Some(why) = &self.fixing_off {
+            return refuse(RefusalKind::Environment, why.clone());
+        }
+        Ok(())
+    }
+
+    /// The finding that somebody names by its shown id or fingerprint.
+    pub(super) fn find(&self, name: &str) -> Result<FindingView, Refusal> {
+        let findings = view::findings(self);
+        let mut hits: Vec<FindingView> =
+            findings.iter().filter(|finding| finding.detail.fingerprint == name).cloned().collect();
+        if hits.is_empty() {
+            hits = findings.into_iter().filter(|finding| view::id_text(&finding.detail.id) == name).collect();
+        }
+        match hits.len() {
+            0 => refuse(
+                RefusalKind::Unknown,
+                format!("there is no finding {name}; `fix-loop status` lists those that there are"),
+            ),
+            1 => Ok(hits.remove(0)),
+            _ => refuse(
+                RefusalKind::Unknown,
+                format!(
+                    "several findings are called {name}; name one by its fingerprint (`fix-loop status`)"
+                ),
+            ),
+        }
+    }
+
+    fn fixable(&self, names: &[String]) -> Result<Vec<String>, Refusal> {
+        self.can_write()?;
+        if names.is_empty() {
+            return refuse(RefusalKind::Unknown, "no finding is named");
+        }
+        let mut fingerprints = Vec::new();
+        for name in names {
+            let found = self.find(name)?;
+            if !found.offers.fix {
+                return refuse(RefusalKind::NotNow, cannot("fixed", &found));
+            }
+            if !fingerprints.contains(&found.detail.fingerprint) {
+                fingerprints.push(found.detail.fingerprint);
+            }
+        }
+        Ok(fingerprints)
+    }
+
+    fn all_fixable(&self, wanted: impl Fn(&FindingView) -> bool) -> Vec<String> {
+        view::findings(self)
+            .into_iter()
+            .filter(|finding| finding.offers.fix && wanted(finding))
+            .map(|finding| finding.detail.fingerprint)
+            .collect()
+    }
+
+    // ------------------------------------------------------------ questions
+
+    fn answer(&mut self, id: &str, choice: &str, text: Option<String>) -> Result<Reply, Refusal> {
+        if let Some(position) = self.own_questions.iter().position(|question| question.id() == id) {
+            let options = self.own_questions[position].options();
+            let words: Vec<&str> = options.iter().map(|option| option.words()).collect();
+            let chosen = options[pick(&words, choice)?];
+            let question = self.own_questions.remove(position);
+            return self.answer_own(question, chosen);
+        }
+        let open = self.state.loops.values().find_map(|run| {
+            let question = run.open_question()?;
+            (run.question_id(question.number) == id).then(|| (run.id(), question.clone()))
+        });
+        let Some((r#loop, question)) = open else {
+            return refuse(
+                RefusalKind::Unknown,
+                format!("the question {id} is not open (any more); `fix-loop status` lists the open ones"),
+            );
+        };
+        self.can_write()?;
+        if self.interrupted.contains(&r#loop) {
+            return refuse(
+                RefusalKind::NotNow,
+                format!("loop {loop} was interrupted; say first whether to resume it", loop = r#loop),
+            );
+        }
+        let words: Vec<&str> = question.options.iter().map(|option| option.words()).collect();
+        let chosen: Choice = question.options[pick(&words, choice)?];
+        self.feed(
+            r#loop,
+            Event::Answered {
+                question: QuestionNumber(question.number.0),
+                choice: chosen,
+                by: AnsweredBy::User,
+                text,
+            },
+        );
+        done(format!("{id}: {}", chosen.words()))
+    }
+
+    fn answer_own(
+        &mut self,
+        question: super::opening::OwnQuestion,
+        chosen: OwnChoice,
+    ) -> Result<Reply, Refusal> {
+        match (question.asked, chosen) {
+            (Asked::Trust, OwnChoice::TrustRoot) => self.trust(),
+            (Asked::Trust, _) => {
+                self.cancel_queued();
+                done("not trusted; nothing is started here")
+            }
+            (Asked::DirtyBuffer { r#loop, .. }, OwnChoice::UseSaved) => {
+                self.buffers.accept_for(r#loop);
+                done("going on with the saved files")
+            }
+            (Asked::DirtyBuffer { r#loop, .. }, _) => {
+                self.cancel_loop(r#loop);
+                done(format!("loop {loop} is cancelled", loop = r#loop))
+            }
+            (Asked::Resume { r#loop, .. }, OwnChoice::Resume) => self.resume(r#loop, true),
+            (Asked::Resume { r#loop, .. }, _) => self.resume(r#loop, false),
+        }
+    }
+
+    fn trust(&mut self) -> Result<Reply, Refusal> {
+        self.can_write()?;
+        self.write(Entry::Trusted { commands: self.commands_hash.clone() });
+        self.own_questions.retain(|question| !matches!(question.asked, Asked::Trust));
+        done(format!(
+            "{} is trusted with the commands that its configuration names now",
+            self.setup.root.display()
+        ))
+    }
+
+    // ------------------------------------------------------------ running loops
+
+    fn cancel(&mut self, name: Option<&str>) -> Result<Reply, Refusal> {
+        let chosen: Vec<LoopId> = match name {
+            Some(name) => match self.loop_named(name)? {
+                id if self.state.loops[&id].is_ended() => {
+                    return refuse(RefusalKind::NotNow, format!("loop {id} has ended already"));
+                }
+                id => vec![id],
+            },
+            None => self.state.loops.values().filter(|run| !run.is_ended()).map(|run| run.id()).collect(),
+        };
+        if chosen.is_empty() {
+            return done("no loop runs");
+        }
+        let named: Vec<String> = chosen.iter().map(LoopId::to_string).collect();
+        for id in chosen {
+            self.cancel_loop(id);
+        }
+        Ok(Reply { message: format!("cancelled: {}", named.join(", ")), loops: named })
+    }
+
+    pub(super) fn cancel_loop(&mut self, id: LoopId) {
+        self.own_questions.retain(|question| question.r#loop() != Some(id));
+        self.interrupted.remove(&id);
+        match self.running.get_mut(&id) {
+            Some(running) => {
+                running.cancelling = true;
+                running.cancel.cancel();
+            }
+            None => self.feed(id, Event::Cancelled),
+        }
+    }
+
+    fn cancel_queued(&mut self) {
+        let queued: Vec<LoopId> =
+            self.state.loops.values().filter(|run| run.is_queued()).map(|run| run.id()).collect();
+        for id in queued {
+            self.cancel_loop(id);
+        }
+    }
+
+    pub(super) fn loop_named(&self, name: &str) -> Result<LoopId, Refusal> {
+        name.parse::<LoopId>().ok().filter(|id| self.state.loops.contains_key(id)).ok_or_else(|| Refusal {
+            kind: RefusalKind::Unknown,
+            message: format!("there is no loop {name}; `fix-loop status` lists those that there are"),
+        })
+    }
+
+    fn undo(&mut self, name: &str) -> Result<Reply, Refusal> {
+        self.can_write()?;
+        let id = self.loop_named(name)?;
+        let run = &self.state.loops[&id];
+        if !run.is_ended() {
+            return refuse(RefusalKind::NotNow, format!("loop {id} has not ended; cancel it instead"));
+        }
+        if run.undone {
+            return refuse(RefusalKind::NotNow, format!("loop {id} is undone already"));
+        }
+        if self.state.loops.values().any(|run| run.is_working() && run.writes_in_the_users_tree()) {
+            return refuse(
+                RefusalKind::NotNow,
+                "another loop is at work in this tree; wait for it or cancel it",
+            );
+        }
+        let Some(workspace) = self.workspace.clone() else {
+            return refuse(RefusalKind::Environment, "there is no git repository here");
+        };
+        let left_alone = super::restoring::undo(&workspace, &run.traces)
+            .map_err(|error| Refusal { kind: RefusalKind::Environment, message: error.to_string() })?;
+        self.write(Entry::Undone { r#loop: id, left_alone: left_alone.clone() });
+        if left_alone.is_empty() {
+            done(format!("loop {id} is undone"))
+        } else {
+            done(format!(
+                "loop {id} is undone, except where the bytes are no longer its own: {}",
+                left_alone.join(", ")
+            ))
+        }
+    }
+
+    // ------------------------------------------------------------ input
+
+    pub(super) fn take_buffer(&mut self, event: BufferEvent) {
+        self.inbox.buffer(&event);
+        self.buffers.take(event);
+        let clean: Vec<LoopId> = self
+            .own_questions
+            .iter()
+            .filter_map(|question| match &question.asked {
+                Asked::DirtyBuffer { r#loop, paths }
+                    if !paths.iter().any(|path| self.buffers.is_dirty(path)) =>
+                {
+                    Some(*r#loop)
+                }
+                _ => None,
+            })
+            .collect();
+        self.own_questions.retain(
+            |question| !matches!(&question.asked, Asked::DirtyBuffer { r#loop, .. } if clean.contains(r#loop)),
+        );
+    }
+
+    fn import(&mut self, source: &str) -> Result<Reply, Refusal> {
+        let path = self.setup.root.join(source);
+        let bytes = std::fs::read(&path).map_err(|error| Refusal {
+            kind: RefusalKind::Unknown,
+            message: format!("{} cannot be read: {error}", path.display()),
+        })?;
+        let imported = crate::findings::import(&bytes, source)
+            .map_err(|error| Refusal { kind: RefusalKind::Unknown, message: format!("{source}: {error}") })?;
+        let count = imported.review_output.findings.len();
+        let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("import").to_owned();
+        self.put_into_inbox(&stem, &imported.review_output)?;
+        done(format!("{count} findings from {source}, {} notes", imported.notes.len()))
+    }
+
+    /// Writes a ReviewOutput into the inbox, whole or not at all.
+    pub(super) fn put_into_inbox(
+        &mut self,
+        stem: &str,
+        output: &crate::findings::ReviewOutput,
+    ) -> Result<(), Refusal> {
+        let folder = self.setup.root.join(".fix-loop/findings");
+        let safe: String =
+            stem.chars().map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' }).collect();
+        let written = (|| -> std::io::Result<()> {
+            std::fs::create_dir_all(&folder)?;
+            let mut file = tempfile::NamedTempFile::new_in(&folder)?;
+            serde_json::to_writer_pretty(&mut file, output)?;
+            file.persist(folder.join(format!("{safe}.json"))).map_err(|error| error.error)?;
+            Ok(())
+        })();
+        written.map_err(|error| Refusal {
+            kind: RefusalKind::Environment,
+            message: format!("{} cannot be written: {error}", folder.display()),
+        })?;
+        self.reload();
+        Ok(())
+    }
+
+    fn from_check(&mut self, name: String, answer: Answer) {
+        let refused = self.can_write().err().or_else(|| {
+            (!self.is_trusted()).then(|| Refusal {
+                kind: RefusalKind::Environment,
+                message: "this workspace is not trusted: `fix-loop trust` lets its commands run".into(),
+            })
+        });
+        if let Some(refusal) = refused {
+            if let Some(answer) = answer {
+                let _ = answer.send(Err(refusal));
+            }
+            return;
+        }
+        let tools = super::act::Tools {
+            workspace: self.workspace.clone().expect("can_write holds only with a workspace"),
+            supervisor: self.setup.supervisor.clone(),
+            config: self.config.clone(),
+            agent: None,
+        };
+        let messages = self.messages.clone();
+        self.notice(NoticeLevel::Info, None, format!("running check {name}"));
+        tokio::spawn(async move {
+            let result = checking::failures_as_findings(&tools, &name).await;
+            let _ =
+                messages.send(super::api::Message::Internal(Internal::FromCheck { name, result, answer }));
+        });
+    }
+
+    pub(super) fn take_failures(
+        &mut self,
+        name: &str,
+        result: Result<crate::findings::ReviewOutput, String>,
+    ) -> Result<Reply, Refusal> {
+        let output = result.map_err(|message| Refusal { kind: RefusalKind::Unknown, message })?;
+        let count = output.findings.len();
+        self.put_into_inbox(&format!("check-{name}"), &output)?;
+        done(match count {
+            0 => format!("check {name} passes: no findings"),
+            1 => format!("check {name}: 1 failing test is now a finding"),
+            _ => format!("check {name}: {count} failing tests are now findings"),
+        })
+    }
+}
+
+/// The option named by its text (any case) or its 1-based number.
+fn pick(options: &[&str], choice: &str) -> Result<usize, Refusal> {
+    let choice = choice.trim();
+    if let Ok(number) = choice.parse::<usize>()
+        && (1..=options.len()).contains(&number)
+    {
+        return Ok(number - 1);
+    }
+    let fold = |text: &str| text.to_lowercase().replace(['—', '–'], "-");
+    if let Some(index) = options.iter().position(|option| fold(option) == fold(choice)) {
+        return Ok(index);
+    }
+    let listed: Vec<String> =
+        options.iter().enumerate().map(|(index, option)| format!("{}. {option}", index + 1)).collect();
+    refuse(RefusalKind::Unknown, format!("{choice:?} is none of the options: {}", listed.join(" · ")))
+}
+
+fn cannot(what: &str, found: &FindingView) -> String {
+    format!("{} cannot be {what} now: it is {}", view::named(&found.detail), found.standing)
+}
+
+async fn wait_for_reply(state_dir: &std::path::Path, name: &str) -> Result<Reply, Refusal> {
+    let started = std::time::Instant::now();
+    let mut tick = tokio::time::interval(std::time::Duration::from_millis(50));
+    loop {
+        tick.tick().await;
+        if let Some(reply) = requests::reply(state_dir, name) {
+            return reply;
+        }
+        let waited = started.elapsed();
+        // A request that nobody takes is not left lying about to be obeyed hours later.
+        if waited.as_secs() >= 10 && requests::withdraw(state_dir, name) {
+            return refuse(
+                RefusalKind::Environment,
+                "the process that drives this work tree does not answer",
+            );
+        }
+        if waited.as_secs() >= 600 {
+            return refuse(
+                RefusalKind::Environment,
+                "the process that drives this work tree took the request and has not answered",
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_option_is_named_by_its_text_or_number() {
+        let options =
+            ["Approve expanded scope", "Reject — fix within original scope only", "Defer this finding"];
+        for (choice, expected) in [
+            ("1", Some(0)),
+            (" 3 ", Some(2)),
+            ("approve expanded scope", Some(0)),
+            ("Reject - fix within original scope only", Some(1)),
+            ("Reject — fix within original scope only", Some(1)),
+            ("0", None),
+            ("4", None),
+            ("", None),
+            ("Approve", None),
+        ] {
+            assert_eq!(pick(&options, choice).ok(), expected, "{choice:?}");
+        }
+    }
+}

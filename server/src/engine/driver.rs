@@ -1,0 +1,502 @@
+//! The one task that owns all state of a work tree.
+//!
+//! Owns the order of things: an entry is in the ledger before anything follows from it, a step is carried out by a task of
+//! its own (`act`), and its answer comes back here as a message. Decides only what no protocol can know: which loop may
+//! run, whether this process drives or follows, what the user has to be asked before a loop may start.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
+
+use crate::config::{Config, Protocol};
+use crate::process::{Cancel, Supervisor};
+use crate::protocol::{Action, ActionId, AnsweredBy, Event, FindingKey, Question, Step};
+use crate::workspace::{DriverLock, Workspace};
+
+use super::act::{self, Job, Tools};
+use super::api::{
+    EngineHandle, InputError, Message, Notice, NoticeLevel, Refusal, RefusalKind, Reply, Snapshot,
+};
+use super::buffers::Buffers;
+use super::follow::Followed;
+use super::inbox::Inbox;
+use super::ledger::{Entry, Ledger, LoopId, Produced};
+use super::opening::OwnQuestion;
+use super::plan::Plan;
+use super::report::RunReport;
+use super::state::State;
+use super::{requests, view};
+
+/// How questions are answered where nobody can be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answers {
+    /// They stay open until somebody answers.
+    Open,
+    /// The recommended option at once (`--answer recommended`).
+    Recommended,
+}
+
+/// What the engine's own tasks tell the driver.
+pub(crate) enum Internal {
+    /// Something has to be in the ledger before the action goes on.
+    Produced {
+        r#loop: LoopId,
+        action: ActionId,
+        produced: Box<Produced>,
+        written: oneshot::Sender<()>,
+    },
+    /// An action ended with this event.
+    Acted {
+        r#loop: LoopId,
+        action: ActionId,
+        event: Box<Event>,
+    },
+    Activity {
+        r#loop: LoopId,
+        line: String,
+    },
+    /// A check run for `fromCheck` ended: this ReviewOutput goes into the inbox.
+    FromCheck {
+        name: String,
+        result: Result<crate::findings::ReviewOutput, String>,
+        answer: Option<oneshot::Sender<Result<Reply, Refusal>>>,
+    },
+    Report(oneshot::Sender<RunReport>),
+    Plan(Vec<String>, oneshot::Sender<Result<Plan, Refusal>>),
+    /// Answered once everything sent before is taken in and shown.
+    Settled(oneshot::Sender<()>),
+}
+
+/// Everything that is fixed while the engine runs.
+pub struct Setup {
+    pub root: PathBuf,
+    pub supervisor: Supervisor,
+    pub answers: Answers,
+    /// The editor or `--trust` vouches for this root.
+    pub trusted: bool,
+    /// `--protocol`, else the configuration's.
+    pub protocol: Option<Protocol>,
+    /// `--agent`: the fixer's agent.
+    pub agent: Option<String>,
+    /// Findings files beside the inbox.
+    pub files: Vec<PathBuf>,
+    /// The editor's settings, laid over the configuration.
+    pub settings: Option<serde_json::Value>,
+    /// `.../fix-loop/config.toml` of the user.
+    pub user_config: Option<PathBuf>,
+    /// Whether loops left open by an earlier process are asked about (`run`, editors) or left alone.
+    pub resume: bool,
+    /// Take the lock if it is free; else only look.
+    pub drive: bool,
+    /// Show a configuration that cannot be read and go on with the defaults, instead of stopping.
+    pub lenient: bool,
+}
+
+pub(super) struct Driver {
+    pub setup: Setup,
+    pub config: Arc<Config>,
+    pub commands_hash: String,
+    pub config_error: Option<InputError>,
+    /// What loading the configuration had to say.
+    pub notes: Vec<String>,
+    pub workspace: Option<Arc<Workspace>>,
+    /// Why nothing can be fixed here.
+    pub fixing_off: Option<String>,
+    /// Held while this process drives.
+    pub lock: Option<DriverLock>,
+    pub ledger: Option<Ledger>,
+    pub followed: Option<Followed>,
+    pub state: State,
+    pub inbox: Inbox,
+    pub buffers: Buffers,
+    pub own_questions: Vec<OwnQuestion>,
+    /// The highest serial of an own question so far.
+    pub asked_before: u32,
+    /// Loops interrupted by the end of an earlier process, until the user has answered.
+    pub interrupted: BTreeSet<LoopId>,
+    pub running: HashMap<LoopId, Running>,
+    pub activity: BTreeMap<LoopId, String>,
+    pub questions_answered_by_us: BTreeSet<String>,
+    pub messages: mpsc::UnboundedSender<Message>,
+    pub snapshots: watch::Sender<Arc<Snapshot>>,
+    pub notices: broadcast::Sender<Notice>,
+    pub revision: u64,
+    pub stopping: bool,
+}
+
+/// What is being carried out for a loop right now.
+pub(super) struct Running {
+    pub cancel: Cancel,
+    pub actions: BTreeSet<ActionId>,
+    /// `Cancelled` is fed once the last action has ended.
+    pub cancelling: bool,
+}
+
+pub(super) fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}
+
+impl Driver {
+    pub(super) async fn run(mut self, mut inbox: mpsc::UnboundedReceiver<Message>) {
+        let mut tick = tokio::time::interval(Duration::from_millis(200));
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        self.publish();
+        loop {
+            tokio::select! {
+                message = inbox.recv() => {
+                    let Some(message) = message else { break };
+                    if let Message::Shutdown(done) = message {
+                        self.stop(&mut inbox).await;
+                        let _ = done.send(());
+                        break;
+                    }
+                    self.take(message);
+                    // Everything that waits is taken in before people are shown anything.
+                    while let Ok(message) = inbox.try_recv() {
+                        if let Message::Shutdown(done) = message {
+                            self.stop(&mut inbox).await;
+                            let _ = done.send(());
+                            return;
+                        }
+                        self.take(message);
+                    }
+                    self.publish();
+                }
+                _ = tick.tick() => {
+                    if self.tick() {
+                        self.publish();
+                    }
+                }
+            }
+        }
+    }
+
+    /// Ends what runs, so that no worker outlives this process; the loops stay interrupted in the ledger.
+    async fn stop(&mut self, inbox: &mut mpsc::UnboundedReceiver<Message>) {
+        self.stopping = true;
+        for running in self.running.values() {
+            running.cancel.cancel();
+        }
+        while self.running.values().any(|running| !running.actions.is_empty()) {
+            match inbox.recv().await {
+                Some(Message::Internal(Internal::Acted { r#loop, action, .. })) => {
+                    if let Some(running) = self.running.get_mut(&r#loop) {
+                        running.actions.remove(&action);
+                    }
+                }
+                Some(Message::Internal(Internal::Produced { r#loop, action, produced, written })) => {
+                    self.keep(r#loop, action, *produced);
+                    let _ = written.send(());
+                }
+                Some(Message::Command(_, answer)) => {
+                    let _ = answer.send(Err(Refusal {
+                        kind: RefusalKind::NotNow,
+                        message: "the engine is stopping".into(),
+                    }));
+                }
+                Some(Message::Shutdown(done)) => {
+                    let _ = done.send(());
+                }
+                Some(_) => {}
+                None => break,
+            }
+        }
+        self.lock = None;
+    }
+
+    fn take(&mut self, message: Message) {
+        match message {
+            Message::Command(command, answer) => self.take_command(command, Some(answer)),
+            Message::Buffer(event) => self.take_buffer(event),
+            Message::FilesChanged => self.reload(),
+            Message::Internal(internal) => self.take_internal(internal),
+            Message::Shutdown(_) => unreachable!("taken by the caller"),
+        }
+        self.pump();
+    }
+
+    fn take_internal(&mut self, internal: Internal) {
+        match internal {
+            Internal::Produced { r#loop, action, produced, written } => {
+                self.keep(r#loop, action, *produced);
+                let _ = written.send(());
+            }
+            Internal::Acted { r#loop, action, event } => self.acted(r#loop, action, *event),
+            Internal::Activity { r#loop, line } => {
+                self.notice(NoticeLevel::Worker, Some(r#loop), line.clone());
+                self.activity.insert(r#loop, line);
+            }
+            Internal::FromCheck { name, result, answer } => {
+                let reply = self.take_failures(&name, result);
+                match answer {
+                    Some(answer) => drop(answer.send(reply)),
+                    None => match reply {
+                        Ok(reply) => self.notice(NoticeLevel::Info, None, reply.message),
+                        Err(refusal) => self.notice(NoticeLevel::Error, None, refusal.message),
+                    },
+                }
+            }
+            Internal::Report(answer) => {
+                let report = RunReport::of(self);
+                let _ = answer.send(report);
+            }
+            Internal::Plan(only, answer) => {
+                let _ = answer.send(Plan::of(self, &only));
+            }
+            Internal::Settled(answer) => {
+                self.pump();
+                self.publish();
+                let _ = answer.send(());
+            }
+        }
+    }
+
+    fn tick(&mut self) -> bool {
+        if self.lock.is_none() {
+            return self.follow();
+        }
+        let Some(workspace) = &self.workspace else { return false };
+        let state_dir = workspace.state_dir();
+        let taken = requests::take(&state_dir);
+        let any = !taken.is_empty();
+        for request in taken {
+            let (answer, reply) = oneshot::channel();
+            match request.command {
+                Ok(command) => self.take_command(command, Some(answer)),
+                Err(error) => {
+                    let _ = answer.send(Err(Refusal {
+                        kind: RefusalKind::Unknown,
+                        message: format!("the request {} cannot be understood: {error}", request.name),
+                    }));
+                }
+            }
+            let (name, state_dir) = (request.name, state_dir.clone());
+            tokio::spawn(async move {
+                if let Ok(result) = reply.await {
+                    let _ = requests::answer(&state_dir, &name, &result);
+                }
+            });
+            self.pump();
+        }
+        any
+    }
+
+    // ------------------------------------------------------------ ledger
+
+    /// Writes an entry and takes it in. Where the ledger cannot be written, nothing more is started.
+    pub(super) fn write(&mut self, entry: Entry) -> Vec<Step> {
+        let Some(ledger) = &mut self.ledger else { return Vec::new() };
+        match ledger.append(now(), entry) {
+            Ok(line) => self.state.apply(line),
+            Err(error) => {
+                self.notice(NoticeLevel::Error, None, error.to_string());
+                self.fixing_off = Some(error.to_string());
+                self.ledger = None;
+                for running in self.running.values() {
+                    running.cancel.cancel();
+                }
+                Vec::new()
+            }
+        }
+    }
+
+    fn keep(&mut self, r#loop: LoopId, action: ActionId, produced: Produced) {
+        if let Produced::Note(note) = &produced {
+            self.notice(NoticeLevel::Warning, Some(r#loop), note.clone());
+        }
+        self.write(Entry::Produced { r#loop, action, produced: Box::new(produced) });
+    }
+
+    /// Feeds one event to a loop and carries out what follows.
+    pub(super) fn feed(&mut self, id: LoopId, event: Event) {
+        let mut steps: VecDeque<Step> =
+            self.write(Entry::Event { r#loop: id, event: Box::new(event) }).into();
+        while let Some(step) = steps.pop_front() {
+            self.carry_out(id, step);
+        }
+    }
+
+    fn carry_out(&mut self, id: LoopId, step: Step) {
+        match step.action {
+            Action::Record(record) => self.tell_record(id, &record),
+            Action::Withdraw { .. } => {}
+            Action::Finish(ending) => self.finished(id, ending),
+            Action::Ask(question) => self.asked(id, &question),
+            _ => self.start_action(id, step),
+        }
+    }
+
+    pub(super) fn start_action(&mut self, id: LoopId, step: Step) {
+        let Some(workspace) = self.workspace.clone() else { return };
+        self.write(Entry::Begun { r#loop: id, action: step.id });
+        let Some(run) = self.state.loops.get(&id) else { return };
+        let running = self.running.entry(id).or_insert_with(|| Running {
+            cancel: Cancel::new(),
+            actions: BTreeSet::new(),
+            cancelling: false,
+        });
+        running.actions.insert(step.id);
+        let job = Job {
+            id,
+            step,
+            opened: run.opened.clone(),
+            traces: run.traces.clone(),
+            started_at: run.started_at.unwrap_or_default(),
+            cancel: running.cancel.clone(),
+            saved: self.buffers.saved_since(&run.traces),
+            approved: self.state.approved.clone(),
+            tools: Tools {
+                workspace,
+                supervisor: self.setup.supervisor.clone(),
+                config: self.config.clone(),
+                agent: self.setup.agent.clone(),
+            },
+            driver: self.messages.clone(),
+        };
+        tokio::spawn(act::carry_out(job));
+    }
+
+    fn acted(&mut self, id: LoopId, action: ActionId, event: Event) {
+        let Some(running) = self.running.get_mut(&id) else { return };
+        running.actions.remove(&action);
+        self.activity.remove(&id);
+        if self.stopping {
+            return;
+        }
+        let idle = running.actions.is_empty();
+        if running.cancelling {
+            if idle {
+                self.running.remove(&id);
+                self.feed(id, Event::Cancelled);
+            }
+            return;
+        }
+        if idle {
+            self.running.remove(&id);
+        }
+        self.feed(id, event);
+    }
+
+    fn asked(&mut self, id: LoopId, question: &Question) {
+        let shown = format!("{id}.q{}", question.number.0);
+        self.notice(NoticeLevel::Info, Some(id), format!("question {shown}: {}", question.text));
+        if self.setup.answers == Answers::Recommended && self.questions_answered_by_us.insert(shown) {
+            self.feed(
+                id,
+                Event::Answered {
+                    question: question.number,
+                    choice: question.recommended,
+                    by: AnsweredBy::Automatic,
+                    text: None,
+                },
+            );
+        }
+    }
+
+    fn finished(&mut self, id: LoopId, ending: crate::protocol::Ending) {
+        self.activity.remove(&id);
+        self.notice(NoticeLevel::Info, Some(id), format!("loop {id} ended: {}", ending.reason));
+        if !ending.follow_up.is_empty() {
+            self.follow_up(id, &ending.follow_up);
+        }
+        self.after_end(id);
+    }
+
+    /// Starts whatever may start now. In the user's own tree one loop writes at a time (DESIGN 7.6).
+    pub(super) fn pump(&mut self) {
+        if self.lock.is_none() || self.stopping || self.fixing_off.is_some() {
+            return;
+        }
+        while let Some(id) = self.next_to_start() {
+            self.feed(id, Event::Started);
+        }
+    }
+
+    fn next_to_start(&mut self) -> Option<LoopId> {
+        let writing = self.state.loops.values().any(|run| {
+            run.is_working() && run.writes_in_the_users_tree() && !self.interrupted.contains(&run.id())
+        });
+        let queued: Vec<LoopId> =
+            self.state.loops.values().filter(|run| run.is_queued()).map(|run| run.id()).collect();
+        if queued.is_empty() {
+            return None;
+        }
+        if !self.is_trusted() {
+            self.ask_for_trust();
+            return None;
+        }
+        queued.into_iter().find(|&id| {
+            let run = &self.state.loops[&id];
+            if run.writes_in_the_users_tree() && (writing || self.touches_a_waiting_loop(id)) {
+                return false;
+            }
+            !self.waits_for_buffers(id)
+        })
+    }
+
+    /// Whether a loop that waits for an answer (or was interrupted) has bytes in a path that this one may change.
+    fn touches_a_waiting_loop(&self, id: LoopId) -> bool {
+        let scope: BTreeSet<&str> = self.state.loops[&id]
+            .opened
+            .findings
+            .iter()
+            .flat_map(|finding| finding.finding.file.iter().chain(&finding.finding.related_files))
+            .map(String::as_str)
+            .collect();
+        self.state
+            .loops
+            .values()
+            .filter(|run| {
+                run.id() != id && !run.is_queued() && !run.is_ended() && run.writes_in_the_users_tree()
+            })
+            .any(|run| run.traces.own.paths().any(|path| scope.contains(path.as_str())))
+    }
+
+    // ------------------------------------------------------------ people
+
+    pub(super) fn notice(&self, level: NoticeLevel, id: Option<LoopId>, message: String) {
+        tracing::info!(?level, r#loop = ?id, "{message}");
+        let _ = self.notices.send(Notice { level, r#loop: id.map(|id| id.to_string()), message });
+    }
+
+    fn tell_record(&self, id: LoopId, record: &crate::protocol::Record) {
+        if let Some(text) = view::record_in_words(&self.state.loops[&id], record) {
+            self.notice(NoticeLevel::Info, Some(id), text);
+        }
+    }
+
+    pub(super) fn publish(&mut self) {
+        let fresh = view::snapshot(self);
+        let changed = {
+            let last = self.snapshots.borrow();
+            !view::same(&last, &fresh)
+        };
+        if changed {
+            self.revision += 1;
+            let mut fresh = fresh;
+            fresh.revision = self.revision;
+            fresh.status.revision = self.revision;
+            self.snapshots.send_replace(Arc::new(fresh));
+        }
+    }
+
+    pub(super) fn is_trusted(&self) -> bool {
+        self.setup.trusted || self.state.trusted.contains(&self.commands_hash)
+    }
+
+    /// The loop of a settled or running finding, for keys that only loops know.
+    pub(super) fn key(fingerprint: &str) -> FindingKey {
+        FindingKey(fingerprint.to_owned())
+    }
+}
+
+/// Makes the handle and the channels of a driver.
+pub(super) fn channels() -> (EngineHandle, mpsc::UnboundedReceiver<Message>, watch::Sender<Arc<Snapshot>>) {
+    let (messages, inbox) = mpsc::unbounded_channel();
+    let (snapshots, seen) = watch::channel(Arc::new(view::empty()));
+    let (notices, _) = broadcast::channel(4096);
+    (EngineHandle { messages, snapshots: seen, notices }, inbox, snapshots)
+}

@@ -1,0 +1,186 @@
+//! What a worker or a check did to the tree, as an event's `Changes` (DESIGN 7.2).
+//!
+//! Owns the order: look, write down whose bytes are whose, set aside what is out of scope, take back what was staged.
+//! Nothing is touched before it is in the ledger or kept as objects.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::checks::weaken;
+use crate::protocol::{Changes, Event, TreeId, Weakened};
+use crate::workspace::{self, Change, Checkpoint, ObjectId, Observation, OwnBytes, Place, RepoPath, Scope};
+
+use super::act::{Failed, Job};
+use super::ledger::Produced;
+
+/// The longest diff that a question shows.
+const LONGEST_DIFF: usize = 20_000;
+
+/// What the user saved in the editor: path and exact text.
+pub(super) type Saved = Vec<(String, Arc<str>)>;
+
+/// Who is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum By {
+    Worker,
+    /// A worker whose role may only read: whatever it changed is undone.
+    Reader,
+    Check,
+}
+
+pub(super) fn saved_blobs(saved: &Saved) -> Vec<(RepoPath, ObjectId)> {
+    saved
+        .iter()
+        .filter_map(|(path, text)| Some((RepoPath::new(path).ok()?, ObjectId::of_bytes(text.as_bytes()))))
+        .collect()
+}
+
+/// The id of a tree that nothing has changed.
+pub(super) fn unchanged() -> TreeId {
+    TreeId(workspace::TreeId::of(&[]).as_str().to_owned())
+}
+
+/// The id of the present tree, against the loop's first checkpoint.
+pub(super) fn tree_since(job: &Job, first: &Checkpoint) -> Result<TreeId, Failed> {
+    let everything = job.scope(Vec::new())?;
+    let seen = job
+        .tools
+        .workspace
+        .observe(first, &everything, &saved_blobs(&job.saved))
+        .map_err(|error| error.to_string())?;
+    Ok(TreeId(workspace::TreeId::of(&loops_own(&seen, &job.traces.own)).as_str().to_owned()))
+}
+
+/// Only what this loop wrote: another loop's or the user's edits do not make a tree new.
+fn loops_own(seen: &Observation, own: &OwnBytes) -> Vec<Change> {
+    let paths: BTreeSet<&RepoPath> = own.paths().collect();
+    seen.changes.iter().filter(|change| paths.contains(&change.path)).cloned().collect()
+}
+
+/// Looks at everything since `since`, and puts right what was not allowed.
+pub(super) fn look(job: &Job, since: &Checkpoint, scope: &Scope, by: By) -> Result<Changes, Failed> {
+    let workspace = &job.tools.workspace;
+    let failed = |error: workspace::WorkspaceError| error.to_string();
+    let seen = workspace.observe(since, scope, &saved_blobs(&job.saved)).map_err(failed)?;
+    let mut own = job.traces.own.clone();
+    own.record(&seen);
+    let mut fix = job.traces.fix.clone();
+    for change in seen.placed(Place::InScope) {
+        fix.insert(change.path.clone(), change.after.clone());
+    }
+    // On disk before anything is moved: a restore after a crash has to know these bytes as the loop's.
+    job.keep_blocking(Produced::Own { own: own.clone(), fix });
+
+    let mut changes = Changes {
+        breaches: seen.breaches.iter().map(ToString::to_string).collect(),
+        notes: notes(&seen),
+        ..Changes::default()
+    };
+    if !seen.index_taken.is_empty() && seen.breaches.is_empty() {
+        let stuck = workspace.untake_index(&seen.index_taken).map_err(failed)?;
+        let what: Vec<&str> = seen.index_taken.iter().map(|taken| taken.path.as_str()).collect();
+        changes.notes.push(format!("taken back from the index: {}", what.join(", ")));
+        if !stuck.is_empty() {
+            let stuck: Vec<&str> = stuck.iter().map(RepoPath::as_str).collect();
+            changes
+                .notes
+                .push(format!("left in the index, since it has changed again: {}", stuck.join(", ")));
+        }
+    }
+    let out: Vec<Change> = seen.placed(Place::OutOfScope).cloned().collect();
+    if !out.is_empty() {
+        let aside = workspace.set_aside(since, &out).map_err(failed)?;
+        changes.out_of_scope_diff = shorten(&aside.diff);
+        for left in &aside.left_alone {
+            changes.notes.push(format!("{} could not be put back: {}", left.path, left.why));
+        }
+        job.keep_blocking(Produced::SetAside(aside));
+        match by {
+            By::Worker | By::Reader => {
+                changes.out_of_scope = out.iter().map(|change| change.path.to_string()).collect();
+            }
+            By::Check => {
+                let what: Vec<&str> = out.iter().map(|change| change.path.as_str()).collect();
+                changes.notes.push(format!("a check wrote {}; this was undone", what.join(", ")));
+            }
+        }
+    }
+    changes.in_scope = seen.placed(Place::InScope).map(|change| change.path.to_string()).collect();
+    let mine = if job.traces.first_checkpoint == job.traces.last_checkpoint {
+        seen.placed(Place::InScope).cloned().collect()
+    } else {
+        let whole =
+            workspace.observe(job.first_checkpoint()?, scope, &saved_blobs(&job.saved)).map_err(failed)?;
+        loops_own(&whole, &own)
+    };
+    changes.tree = Some(TreeId(workspace::TreeId::of(&mine).as_str().to_owned()));
+    changes.weakened = weakened(job, &mine);
+    Ok(changes)
+}
+
+/// Tests that the loop's whole change weakens.
+fn weakened(job: &Job, changes: &[Change]) -> Vec<Weakened> {
+    let workspace = &job.tools.workspace;
+    let text = |state: &Option<workspace::FileState>| {
+        state
+            .as_ref()
+            .filter(|state| state.stored)
+            .and_then(|state| workspace.object(state.content).ok())
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    };
+    let texts: Vec<(&Change, Option<String>, Option<String>)> =
+        changes.iter().map(|change| (change, text(&change.before), text(&change.after))).collect();
+    let edits: Vec<weaken::Edit<'_>> = texts
+        .iter()
+        .map(|(change, before, after)| weaken::Edit {
+            path: Path::new(change.path.as_str()),
+            before: before.as_deref(),
+            after: after.as_deref(),
+        })
+        .collect();
+    weaken::find_weakened(&edits)
+        .into_iter()
+        .map(|one| Weakened {
+            path: one.path.to_string_lossy().into_owned(),
+            line: Some(one.line),
+            what: one.what,
+        })
+        .collect()
+}
+
+fn notes(seen: &Observation) -> Vec<String> {
+    let mut notes = Vec::new();
+    for change in &seen.refs_changed {
+        notes.push(format!("the ref {} was changed", change.name));
+    }
+    for change in &seen.ignored_changed {
+        notes.push(format!("the ignored file {} was changed; it is never staged", change.path));
+    }
+    notes
+}
+
+pub(super) fn shorten(diff: &str) -> String {
+    if diff.len() <= LONGEST_DIFF {
+        return diff.to_owned();
+    }
+    let cut = (0..=LONGEST_DIFF).rev().find(|&at| diff.is_char_boundary(at)).unwrap_or(0);
+    format!("{}\n… ({} more bytes)\n", &diff[..cut], diff.len() - cut)
+}
+
+/// Brings back what was set aside of the latest worker, for these paths (the user approved them).
+pub(super) fn put_back(job: &Job, paths: &BTreeSet<String>) -> Result<Event, Failed> {
+    let workspace = &job.tools.workspace;
+    let aside = job.traces.set_aside.last().ok_or("nothing was set aside")?;
+    let mut wanted = aside.clone();
+    wanted.changes.retain(|change| paths.contains(change.path.as_str()));
+    let back = workspace.put_back(&wanted).map_err(|error| error.to_string())?;
+    for left in &back.left_alone {
+        job.keep_blocking(Produced::Note(format!("{} was not put back: {}", left.path, left.why)));
+    }
+    let since = job.last_checkpoint()?;
+    let seen: Vec<String> = job.traces.own.paths().map(ToString::to_string).collect();
+    let scope = job.scope(paths.iter().cloned().chain(seen))?;
+    let changes = look(job, since, &scope, By::Worker)?;
+    Ok(Event::Changed { action: job.step.id, changes })
+}

@@ -1,0 +1,477 @@
+//! The findings that are listed now: files of the inbox and of the command line, judged by intake, followed through edits.
+//!
+//! Owns reading the files and moving anchors. What became of a finding is the ledger's; nothing here says resolved. Absent
+//! results never clear earlier ones, and a file that cannot be read keeps its last good set (R09): that rule is
+//! `findings::Inbox`'s.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use globset::{Glob, GlobSet, GlobSetBuilder};
+use serde_json::Value;
+
+use crate::findings::{self, Anchor, DiskTree, Finding, Intake, Memory, MemoryTree, SourceName, SourceText};
+use crate::protocol::NewFinding;
+
+use super::api::{BufferEvent, InputError};
+use super::ledger::LoopFinding;
+
+/// How a listed finding may be worked on.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Listing {
+    Workable,
+    Unconfirmed,
+    Ignored(String),
+    /// Confirmed P0/P1, and not allowed: exit code 1.
+    Refused(String),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Listed {
+    pub fingerprint: String,
+    pub shown: Value,
+    pub finding: Finding,
+    pub listing: Listing,
+    /// Where it is now, after edits.
+    pub lines: Option<(u32, u32)>,
+    pub stale: bool,
+    /// Findings file (of the repository where it lies in it) and line of its entry there.
+    pub listed_in: Option<(String, u32)>,
+    pub scope: BTreeSet<String>,
+}
+
+impl Listed {
+    /// A finding of a live loop whose file is gone.
+    pub fn only_in_a_loop(fingerprint: &str, shown: &Value, finding: &Finding) -> Listed {
+        Listed {
+            fingerprint: fingerprint.to_owned(),
+            shown: shown.clone(),
+            lines: finding.line_start.map(|start| (start, finding.line_end.unwrap_or(start))),
+            scope: finding.file.iter().chain(&finding.related_files).cloned().collect(),
+            finding: finding.clone(),
+            listing: Listing::Workable,
+            stale: false,
+            listed_in: None,
+        }
+    }
+
+    /// A finding that a worker or a check brought up in a loop.
+    pub fn found(found: &NewFinding, r#loop: &str) -> Listed {
+        let severity = match found.severity {
+            crate::protocol::Severity::P0 => findings::Severity::P0,
+            crate::protocol::Severity::P1 => findings::Severity::P1,
+            crate::protocol::Severity::P2 => findings::Severity::P2,
+            crate::protocol::Severity::P3 => findings::Severity::P3,
+        };
+        let id = format!("{loop}#{}", &found.key.0[..found.key.0.len().min(8)], loop = r#loop);
+        let mut finding = Finding::new(id.as_str(), severity, found.title.clone());
+        finding.body = found.body.clone();
+        finding.file = found.file.clone();
+        finding.line_start = found.line;
+        finding.line_end = found.line;
+        finding.criterion = Some(found.criterion.clone());
+        finding.evidence = Some(found.evidence.clone());
+        finding.verdict = Some(findings::Verdict::Confirmed);
+        finding.origin = found.caused_by.as_ref().map(|_| "regression".to_owned());
+        finding.caused_by = found.caused_by.as_ref().map(|key| key.0.as_str().into());
+        let mut listed = Listed::only_in_a_loop(&found.key.0, &Value::String(id), &finding);
+        if !found.severity.blocks() {
+            listed.listing = Listing::Ignored("only P0 and P1 are worked on".into());
+        }
+        listed
+    }
+}
+
+/// Revision and path → the text there.
+pub(super) type RevisionTexts = Arc<dyn Fn(&str, &str) -> Option<String> + Send + Sync>;
+
+pub(super) struct Inbox {
+    root: PathBuf,
+    patterns: GlobSet,
+    folders: BTreeSet<PathBuf>,
+    /// Files named on the command line.
+    extra: Vec<PathBuf>,
+    files: findings::Inbox,
+    /// Names of the files that were there at the last look.
+    present: BTreeSet<String>,
+    /// Their bytes, for the place of an entry.
+    contents: BTreeMap<String, Vec<u8>>,
+    memory: Memory,
+    intake: Intake,
+    listed: Vec<Listed>,
+    /// Text that the editor holds.
+    buffers: BTreeMap<String, Arc<str>>,
+    /// Text that the anchors stand on, for each file with one.
+    anchored_on: BTreeMap<String, String>,
+    confirmed: BTreeSet<String>,
+    gaps_are_work: bool,
+    revision_texts: RevisionTexts,
+}
+
+impl Inbox {
+    pub fn new(
+        root: &Path,
+        patterns: &[String],
+        extra: Vec<PathBuf>,
+        revision_texts: RevisionTexts,
+    ) -> Inbox {
+        let (patterns, folders) = compile(patterns);
+        Inbox {
+            root: root.to_path_buf(),
+            patterns,
+            folders,
+            extra,
+            files: findings::Inbox::default(),
+            present: BTreeSet::new(),
+            contents: BTreeMap::new(),
+            memory: Memory::default(),
+            intake: Intake::default(),
+            listed: Vec::new(),
+            buffers: BTreeMap::new(),
+            anchored_on: BTreeMap::new(),
+            confirmed: BTreeSet::new(),
+            gaps_are_work: false,
+            revision_texts,
+        }
+    }
+
+    pub fn set_patterns(&mut self, patterns: &[String]) {
+        (self.patterns, self.folders) = compile(patterns);
+    }
+
+    pub fn set_memory(&mut self, memory: Memory) {
+        self.memory = memory;
+    }
+
+    pub fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// Reads every findings file again.
+    pub fn read(&mut self) {
+        let tree = DiskTree::new(&self.root);
+        let mut found = BTreeMap::new();
+        for path in files_below(&self.root, &self.folders, &self.patterns) {
+            let name = path.strip_prefix(&self.root).unwrap_or(&path).to_string_lossy().replace('\\', "/");
+            found.insert(name, path);
+        }
+        for path in &self.extra {
+            let inside =
+                path.strip_prefix(&self.root).map(|inner| inner.to_string_lossy().replace('\\', "/"));
+            found.insert(inside.unwrap_or_else(|_| path.to_string_lossy().into_owned()), path.clone());
+        }
+        for (name, path) in &found {
+            // Vanished between listing and reading: the next look tells.
+            let Ok(bytes) = std::fs::read(path) else { continue };
+            self.files.update_with(name, findings::Content::Bytes(&bytes), Some(&tree));
+            if self.contents.get(name) != Some(&bytes) {
+                self.contents.insert(name.clone(), bytes);
+            }
+        }
+        let gone: Vec<String> =
+            self.present.iter().filter(|name| !found.contains_key(*name)).cloned().collect();
+        for name in gone {
+            self.files.update(&name, findings::Content::Gone);
+            self.contents.remove(&name);
+        }
+        self.present = found.into_keys().collect();
+    }
+
+    /// Judges what was read: what is workable, and where everything is now. `confirmed`: the user's own word.
+    /// `gaps_are_work`: in `rereview` the CRITICAL and HIGH gaps of a FIX-FIRST or BLOCKED review are what it works on.
+    pub fn judge(&mut self, confirmed: &BTreeSet<String>, gaps_are_work: bool) {
+        self.confirmed = confirmed.clone();
+        self.gaps_are_work = gaps_are_work;
+        let disk = DiskTree::new(&self.root);
+        let buffers = self.buffers.iter().map(|(path, text)| (path.clone(), text.to_string())).collect();
+        let revision_texts = self.revision_texts.clone();
+        let tree = Layered { over: MemoryTree::over(&disk, buffers), revision_texts: &*revision_texts };
+        let sets: Vec<(SourceName, findings::ReviewOutput)> = self.files.reviews();
+        self.intake = findings::intake_with(&sets, &tree, &self.memory);
+        self.memory = self.intake.memory.clone();
+        self.anchored_on.clear();
+        self.list();
+        let anchored: BTreeSet<String> = self
+            .listed
+            .iter()
+            .filter(|listed| listed.lines.is_some())
+            .filter_map(|listed| listed.finding.file.clone())
+            .collect();
+        for file in anchored {
+            if let Some(text) = tree.text(&file) {
+                self.anchored_on.insert(file, text);
+            }
+        }
+    }
+
+    fn list(&mut self) {
+        let mut listed = Vec::new();
+        let entry = |source: &SourceName, title: &str| {
+            let bytes = self.contents.get(&source.0)?;
+            Some((source.0.clone(), line_of_entry(bytes, title)))
+        };
+        let placed = |placed: &findings::Placed, listing: Listing| Listed {
+            fingerprint: placed.fingerprint.to_string(),
+            shown: placed.shown_id.to_value(),
+            finding: placed.finding.clone(),
+            listing,
+            lines: lines_of(placed.anchor.as_ref(), &placed.finding),
+            stale: placed.anchor.as_ref().is_some_and(|anchor| anchor.stale),
+            listed_in: entry(&placed.source, &placed.finding.title),
+            scope: placed.scope.iter().cloned().collect(),
+        };
+        for finding in &self.intake.workable {
+            listed.push(placed(finding, Listing::Workable));
+        }
+        for finding in &self.intake.unconfirmed {
+            let fingerprint = finding.fingerprint.to_string();
+            let listing =
+                if self.confirmed.contains(&fingerprint) { Listing::Workable } else { Listing::Unconfirmed };
+            listed.push(placed(finding, listing));
+        }
+        for (ignored, refused) in self
+            .intake
+            .ignored
+            .iter()
+            .map(|one| (one, false))
+            .chain(self.intake.refused.iter().map(|one| (one, true)))
+        {
+            if let Some(confirmable) = &ignored.confirmable
+                && self.confirmed.contains(&confirmable.fingerprint.to_string())
+            {
+                listed.push(placed(confirmable, Listing::Workable));
+                continue;
+            }
+            let finding = ignored.finding.clone().unwrap_or_else(|| {
+                Finding::new(ignored.id.clone(), findings::Severity::P3, "an entry that is no finding")
+            });
+            let fingerprint = ignored
+                .fingerprint
+                .as_ref()
+                .map_or_else(|| format!("{}#{}", ignored.source, ignored.id), ToString::to_string);
+            let reason = ignored.reason.clone();
+            listed.push(Listed {
+                fingerprint,
+                shown: ignored.id.to_value(),
+                lines: lines_of(ignored.anchor.as_ref(), &finding),
+                stale: false,
+                listed_in: entry(&ignored.source, &finding.title),
+                scope: BTreeSet::new(),
+                listing: match (refused, &ignored.confirmable) {
+                    (true, _) => Listing::Refused(reason),
+                    (false, Some(_)) => Listing::Unconfirmed,
+                    (false, None) => Listing::Ignored(reason),
+                },
+                finding,
+            });
+        }
+        // Two entries of one fingerprint are one finding, shown once; the workable one wins.
+        let mut seen = BTreeSet::new();
+        listed.retain(|one: &Listed| {
+            matches!(one.listing, Listing::Ignored(_)) && one.fingerprint.contains('#')
+                || seen.insert(one.fingerprint.clone())
+        });
+        self.listed = listed;
+    }
+
+    pub fn listed(&self) -> &[Listed] {
+        &self.listed
+    }
+
+    pub fn notes(&self) -> &[findings::Note] {
+        &self.intake.notes
+    }
+
+    pub fn listing(&self, fingerprint: &str) -> Option<&Listing> {
+        self.listed.iter().find(|listed| listed.fingerprint == fingerprint).map(|listed| &listed.listing)
+    }
+
+    /// The verdict of a gap list, which `rereview` starts from.
+    pub fn gate_word(&self) -> Option<String> {
+        let reviews = self.files.reviews();
+        let said = reviews
+            .iter()
+            .rev()
+            .find_map(|(_, review)| review.extra.get("verdict")?.as_str().map(str::to_owned))?;
+        Some(said.trim().to_uppercase().replace(['_', ' '], "-"))
+    }
+
+    pub fn review_base(&self) -> Option<String> {
+        self.files.reviews().into_iter().find_map(|(_, review)| review.review_base)
+    }
+
+    /// What a loop is opened with.
+    pub fn loop_finding(&self, fingerprint: &str) -> Option<LoopFinding> {
+        let listed = self.listed.iter().find(|listed| {
+            listed.fingerprint == fingerprint && matches!(listed.listing, Listing::Workable)
+        })?;
+        let mut finding = listed.finding.clone();
+        if let Some((start, end)) = listed.lines {
+            finding.line_start = Some(start);
+            finding.line_end = Some(end);
+        }
+        finding.verdict = Some(findings::Verdict::Confirmed);
+        Some(LoopFinding { fingerprint: fingerprint.to_owned(), shown: listed.shown.clone(), finding })
+    }
+
+    /// The paths that a fix of it may change.
+    pub fn scope_of(&self, finding: &LoopFinding) -> BTreeSet<String> {
+        self.listed
+            .iter()
+            .find(|listed| listed.fingerprint == finding.fingerprint)
+            .map(|listed| listed.scope.clone())
+            .unwrap_or_default()
+    }
+
+    pub fn errors(&self) -> Vec<InputError> {
+        self.files
+            .errors()
+            .map(|(name, error)| InputError {
+                file: name.to_owned(),
+                line: error.line,
+                column: error.column,
+                message: error.message.clone(),
+            })
+            .collect()
+    }
+
+    /// The editor's text moves the anchors of its file.
+    pub fn buffer(&mut self, event: &BufferEvent) {
+        let (path, text) = match event {
+            BufferEvent::Opened { path, text }
+            | BufferEvent::Changed { path, text }
+            | BufferEvent::Saved { path, text } => {
+                self.buffers.insert(path.clone(), text.clone());
+                (path, text.to_string())
+            }
+            BufferEvent::Closed { path } => {
+                self.buffers.remove(path);
+                let Some(text) = DiskTree::new(&self.root).text(path) else { return };
+                (path, text)
+            }
+        };
+        self.follow(path, &text);
+    }
+
+    /// The disk's text moves the anchors of files that the editor does not hold.
+    pub fn files_moved(&mut self) {
+        let disk = DiskTree::new(&self.root);
+        let names: Vec<String> =
+            self.anchored_on.keys().filter(|name| !self.buffers.contains_key(*name)).cloned().collect();
+        for name in names {
+            let text = disk.text(&name).unwrap_or_default();
+            self.follow(&name, &text);
+        }
+    }
+
+    fn follow(&mut self, path: &str, text: &str) {
+        let Some(before) = self.anchored_on.get(path) else { return };
+        if before == text {
+            return;
+        }
+        let moved = |anchor: &Anchor| anchor.through_diff(before, text);
+        for finding in &mut self.intake.workable {
+            if finding.finding.file.as_deref() == Some(path)
+                && let Some(anchor) = finding.anchor.as_ref().map(moved)
+            {
+                self.memory.update(&finding.fingerprint, &anchor);
+                finding.set_anchor(Some(anchor));
+            }
+        }
+        for finding in &mut self.intake.unconfirmed {
+            if finding.finding.file.as_deref() == Some(path)
+                && let Some(anchor) = finding.anchor.as_ref().map(moved)
+            {
+                self.memory.update(&finding.fingerprint, &anchor);
+                finding.set_anchor(Some(anchor));
+            }
+        }
+        for ignored in self.intake.ignored.iter_mut().chain(&mut self.intake.refused) {
+            if ignored.finding.as_ref().and_then(|finding| finding.file.as_deref()) == Some(path) {
+                ignored.anchor = ignored.anchor.as_ref().map(moved);
+            }
+        }
+        self.anchored_on.insert(path.to_owned(), text.to_owned());
+        self.list();
+    }
+}
+
+/// The editor's text over the disk's, and git's text of revisions.
+struct Layered<'a> {
+    over: MemoryTree<'a>,
+    revision_texts: &'a (dyn Fn(&str, &str) -> Option<String> + Send + Sync),
+}
+
+impl SourceText for Layered<'_> {
+    fn resolve(&self, path: &str) -> Result<String, findings::PathRefused> {
+        self.over.resolve(path)
+    }
+
+    fn text(&self, path: &str) -> Option<String> {
+        self.over.text(path)
+    }
+
+    fn text_at(&self, revision: &str, path: &str) -> Option<String> {
+        (self.revision_texts)(revision, path)
+    }
+}
+
+fn lines_of(anchor: Option<&Anchor>, finding: &Finding) -> Option<(u32, u32)> {
+    match anchor {
+        Some(anchor) => Some((anchor.line_start, anchor.line_end)),
+        None => finding.line_start.map(|start| (start, finding.line_end.unwrap_or(start).max(start))),
+    }
+}
+
+/// The 1-based line of a findings file on which an entry's title stands; 1 where it is written otherwise.
+fn line_of_entry(bytes: &[u8], title: &str) -> u32 {
+    let quoted = Value::String(title.to_owned()).to_string();
+    let text = String::from_utf8_lossy(bytes);
+    let needle = quoted.trim_matches('"');
+    if needle.is_empty() {
+        return 1;
+    }
+    text.find(needle).map_or(1, |at| text[..at].matches('\n').count() as u32 + 1)
+}
+
+/// The patterns, and the folders below which something can match.
+fn compile(patterns: &[String]) -> (GlobSet, BTreeSet<PathBuf>) {
+    let mut set = GlobSetBuilder::new();
+    for pattern in patterns {
+        // The configuration refuses a pattern that is none.
+        if let Ok(glob) = Glob::new(pattern) {
+            set.add(glob);
+        }
+    }
+    (set.build().unwrap_or_default(), patterns.iter().map(|pattern| fixed_part(pattern)).collect())
+}
+
+/// The part of a pattern before its first wildcard: the only folder that has to be walked for it.
+fn fixed_part(pattern: &str) -> PathBuf {
+    let fixed =
+        pattern.split('/').take_while(|part| !part.contains(['*', '?', '[', '{'])).collect::<Vec<_>>();
+    let whole = fixed.len() == pattern.split('/').count();
+    fixed[..fixed.len() - usize::from(whole)].iter().collect()
+}
+
+/// The files that a pattern names, below the folders that the patterns can reach into.
+fn files_below(root: &Path, folders: &BTreeSet<PathBuf>, patterns: &GlobSet) -> BTreeSet<PathBuf> {
+    let mut found = BTreeSet::new();
+    let mut folders: Vec<PathBuf> = folders.iter().map(|folder| root.join(folder)).collect();
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+        for entry in entries.filter_map(Result::ok) {
+            let path = entry.path();
+            let Ok(kind) = entry.file_type() else { continue };
+            if kind.is_dir() && entry.file_name() != ".git" {
+                folders.push(path);
+            } else if path.strip_prefix(root).is_ok_and(|inside| patterns.is_match(inside))
+                && !entry.file_name().to_string_lossy().starts_with('.')
+            {
+                found.insert(path);
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,333 @@
+//! Opening loops, and what has to be asked before one may start or go on.
+//!
+//! Owns the questions that no protocol knows of: trust, unsaved buffers, what to do with an interrupted loop. They live only
+//! as long as the process; each comes up again by itself while its reason stands.
+
+use std::collections::BTreeSet;
+
+use crate::config::Protocol;
+use crate::protocol::{Action, Event, FindingKey, QuestionKind, Step};
+
+use super::api::{FindingView, NoticeLevel, Refusal, RefusalKind, Reply};
+use super::commands::{done, refuse};
+use super::driver::Driver;
+use super::ledger::{Entry, LoopFinding, LoopId, Opened};
+use super::running::MachineStart;
+use super::{batch, restoring, starting};
+
+/// A question of the engine's own.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct OwnQuestion {
+    pub serial: u32,
+    pub asked: Asked,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Asked {
+    Trust,
+    DirtyBuffer { r#loop: LoopId, paths: Vec<String> },
+    Resume { r#loop: LoopId, detail: String },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OwnChoice {
+    TrustRoot,
+    LeaveUntrusted,
+    UseSaved,
+    Cancel,
+    Resume,
+    Restore,
+}
+
+impl OwnChoice {
+    pub fn words(self) -> &'static str {
+        match self {
+            OwnChoice::TrustRoot => "Trust this workspace",
+            OwnChoice::LeaveUntrusted => "Do not trust it",
+            OwnChoice::UseSaved => "Go on with the saved file",
+            OwnChoice::Cancel => "Cancel the loop",
+            OwnChoice::Resume => "Resume the loop",
+            OwnChoice::Restore => "Restore and stop",
+        }
+    }
+}
+
+impl OwnQuestion {
+    pub fn id(&self) -> String {
+        match &self.asked {
+            Asked::Trust => format!("trust{}", self.serial),
+            Asked::DirtyBuffer { r#loop, .. } => format!("{loop}.buffer{}", self.serial, loop = r#loop),
+            Asked::Resume { r#loop, .. } => format!("{loop}.resume{}", self.serial, loop = r#loop),
+        }
+    }
+
+    pub fn r#loop(&self) -> Option<LoopId> {
+        match &self.asked {
+            Asked::Trust => None,
+            Asked::DirtyBuffer { r#loop, .. } | Asked::Resume { r#loop, .. } => Some(*r#loop),
+        }
+    }
+
+    pub fn kind(&self) -> QuestionKind {
+        match &self.asked {
+            Asked::Trust => QuestionKind::Trust,
+            Asked::DirtyBuffer { .. } => QuestionKind::DirtyBuffer,
+            Asked::Resume { .. } => QuestionKind::Resume,
+        }
+    }
+
+    /// The recommended one first.
+    pub fn options(&self) -> [OwnChoice; 2] {
+        match &self.asked {
+            Asked::Trust => [OwnChoice::TrustRoot, OwnChoice::LeaveUntrusted],
+            Asked::DirtyBuffer { .. } => [OwnChoice::Cancel, OwnChoice::UseSaved],
+            Asked::Resume { .. } => [OwnChoice::Resume, OwnChoice::Restore],
+        }
+    }
+
+    pub fn text(&self) -> String {
+        match &self.asked {
+            Asked::Trust => "Fix Loop is about to run commands in this workspace. Do you trust it?".into(),
+            Asked::DirtyBuffer { r#loop, paths } => format!(
+                "Loop {loop} may change {}, which has unsaved edits. Save to go on, or choose.",
+                paths.join(", "),
+                loop = r#loop
+            ),
+            Asked::Resume { r#loop, .. } => {
+                format!("Loop {loop} was interrupted. Resume it, or restore what it changed?", loop = r#loop)
+            }
+        }
+    }
+}
+
+impl Driver {
+    fn next_serial(&self) -> u32 {
+        self.own_questions.iter().map(|question| question.serial).max().unwrap_or(0).max(self.asked_before)
+            + 1
+    }
+
+    fn ask_own(&mut self, asked: Asked) {
+        if self.own_questions.iter().any(|open| open.asked == asked) {
+            return;
+        }
+        let question = OwnQuestion { serial: self.next_serial(), asked };
+        self.asked_before = question.serial;
+        self.notice(
+            NoticeLevel::Info,
+            question.r#loop(),
+            format!("question {}: {}", question.id(), question.text()),
+        );
+        self.own_questions.push(question);
+    }
+
+    pub(super) fn ask_for_trust(&mut self) {
+        self.ask_own(Asked::Trust);
+    }
+
+    /// Whether a loop has to wait because the editor holds unsaved text of its files (R32).
+    pub(super) fn waits_for_buffers(&mut self, id: LoopId) -> bool {
+        if self.buffers.is_accepted_for(id) {
+            return false;
+        }
+        let run = &self.state.loops[&id];
+        if !run.writes_in_the_users_tree() {
+            return false;
+        }
+        let files: BTreeSet<&String> = run
+            .opened
+            .findings
+            .iter()
+            .flat_map(|finding| finding.finding.file.iter().chain(&finding.finding.related_files))
+            .collect();
+        let dirty: Vec<String> =
+            files.into_iter().filter(|file| self.buffers.is_dirty(file)).cloned().collect();
+        if dirty.is_empty() {
+            return false;
+        }
+        self.ask_own(Asked::DirtyBuffer { r#loop: id, paths: dirty });
+        true
+    }
+
+    // ------------------------------------------------------------ opening
+
+    /// Opens one loop per batch.
+    pub(super) fn fix(&mut self, fingerprints: Vec<String>) -> Result<Reply, Refusal> {
+        self.can_write()?;
+        let protocol = self.protocol();
+        let findings: Vec<LoopFinding> =
+            fingerprints.iter().filter_map(|fingerprint| self.inbox.loop_finding(fingerprint)).collect();
+        if protocol == Protocol::Converge {
+            return self.open_converge(Some(findings));
+        }
+        let files: Vec<BTreeSet<String>> =
+            findings.iter().map(|finding| self.inbox.scope_of(finding)).collect();
+        let mut opened = Vec::new();
+        for batch in batch::batches(&files) {
+            let members: Vec<LoopFinding> = batch.iter().map(|&index| findings[index].clone()).collect();
+            let start = match protocol {
+                Protocol::Rereview => starting::rereview(self, &members, None),
+                _ => starting::bounded(self, &members, None),
+            }
+            .map_err(|message| Refusal { kind: RefusalKind::Environment, message })?;
+            opened.push(self.open(members, start, None));
+        }
+        let named: Vec<String> = opened.iter().map(LoopId::to_string).collect();
+        Ok(Reply {
+            message: format!(
+                "{} in {}: {}",
+                count(fingerprints.len(), "finding"),
+                count(named.len(), "loop"),
+                named.join(", ")
+            ),
+            loops: named,
+        })
+    }
+
+    pub(super) fn protocol(&self) -> Protocol {
+        self.setup.protocol.unwrap_or(self.config.protocol)
+    }
+
+    pub(super) fn open(
+        &mut self,
+        findings: Vec<LoopFinding>,
+        start: MachineStart,
+        follows: Option<LoopId>,
+    ) -> LoopId {
+        let id = self.state.next_loop();
+        let agent = starting::fixer_name(self);
+        let base = self.inbox.review_base();
+        self.write(Entry::Opened(Box::new(Opened { id, findings, start, agent, follows, base })));
+        id
+    }
+
+    pub(super) fn verify(&mut self, found: &FindingView) -> Result<Reply, Refusal> {
+        self.can_write()?;
+        let Some(finding) = self.inbox.loop_finding(&found.detail.fingerprint) else {
+            return refuse(RefusalKind::Unknown, "the finding is no longer in any findings file");
+        };
+        let start = starting::verify(self, &finding)
+            .map_err(|message| Refusal { kind: RefusalKind::Environment, message })?;
+        let id = self.open(vec![finding], start, None);
+        Ok(Reply { message: format!("verifying in loop {id}"), loops: vec![id.to_string()] })
+    }
+
+    pub(super) fn review(&mut self) -> Result<Reply, Refusal> {
+        self.can_write()?;
+        self.open_converge(None)
+    }
+
+    fn open_converge(&mut self, attached: Option<Vec<LoopFinding>>) -> Result<Reply, Refusal> {
+        let findings = attached.unwrap_or_default();
+        let start = starting::converge(self, &findings)
+            .map_err(|message| Refusal { kind: RefusalKind::Environment, message })?;
+        let id = self.open(findings, start, None);
+        Ok(Reply { message: format!("the converging loop {id}"), loops: vec![id.to_string()] })
+    }
+
+    /// *Try a different approach*, or an allowed raise: a new loop that is told everything tried so far.
+    pub(super) fn follow_up(&mut self, id: LoopId, keys: &[FindingKey]) {
+        let run = &self.state.loops[&id];
+        let members: Vec<LoopFinding> = run
+            .opened
+            .findings
+            .iter()
+            .filter(|finding| keys.iter().any(|key| key.0 == finding.fingerprint))
+            .cloned()
+            .collect();
+        let inherited = run.traces.inherit.clone();
+        let started = match &run.opened.start {
+            MachineStart::Rereview(_) => starting::rereview(self, &members, inherited),
+            _ => starting::bounded(self, &members, inherited),
+        };
+        match started {
+            Ok(start) if !members.is_empty() => {
+                let next = self.open(members, start, Some(id));
+                self.notice(NoticeLevel::Info, Some(next), format!("loop {next} follows loop {id}"));
+            }
+            Ok(_) => {}
+            Err(message) => self.notice(NoticeLevel::Error, Some(id), message),
+        }
+    }
+
+    /// What a finished loop leaves to do: its checkpoints stay for `undo`, its worktree goes when nothing is in it.
+    pub(super) fn after_end(&mut self, id: LoopId) {
+        self.buffers.forget(id);
+        self.judge_inbox();
+    }
+
+    // ------------------------------------------------------------ interrupted loops
+
+    /// At the start of a driver: every loop that an earlier process left in the middle of something.
+    pub(super) fn find_interrupted(&mut self) {
+        let left: Vec<LoopId> =
+            self.state.loops.values().filter(|run| run.is_working()).map(|run| run.id()).collect();
+        for id in left {
+            let run = &self.state.loops[&id];
+            for worker in run.traces.workers.iter().filter(|worker| worker.outcome.is_none()) {
+                if let Some(process) = &worker.process {
+                    crate::process::end_leftover(process);
+                }
+            }
+            let detail = format!(
+                "It was {} when the process that drove it ended. Resuming repeats what was under way; restoring puts back \
+                 the loop's own bytes and leaves its findings open.",
+                run.view.state
+            );
+            self.interrupted.insert(id);
+            if self.setup.resume {
+                self.ask_own(Asked::Resume { r#loop: id, detail });
+            }
+        }
+    }
+
+    pub(super) fn resume(&mut self, id: LoopId, go_on: bool) -> Result<Reply, Refusal> {
+        self.can_write()?;
+        self.interrupted.remove(&id);
+        self.write(Entry::Resumed { r#loop: id });
+        let run = &self.state.loops[&id];
+        let outstanding: Vec<Step> = run
+            .view
+            .outstanding
+            .iter()
+            .filter(|step| !matches!(step.action, Action::Ask(_)))
+            .cloned()
+            .collect();
+        let dispatches: Vec<Step> = outstanding
+            .iter()
+            .filter(|step| matches!(step.action, Action::Dispatch(_)) && run.begun.contains(&step.id))
+            .cloned()
+            .collect();
+        if !dispatches.is_empty()
+            && let Some(workspace) = self.workspace.clone()
+        {
+            // Whatever the interrupted worker left is the loop's own; it is set aside as objects before it is undone.
+            let produced = restoring::interrupted(&workspace, &self.state.loops[&id])
+                .map_err(|error| Refusal { kind: RefusalKind::Environment, message: error.to_string() })?;
+            for produced in produced {
+                self.write(Entry::Produced {
+                    r#loop: id,
+                    action: dispatches[0].id,
+                    produced: Box::new(produced),
+                });
+            }
+        }
+        if !go_on {
+            self.feed(id, Event::Cancelled);
+            return done(format!("loop {id} is restored and ended; its findings are open"));
+        }
+        for step in outstanding {
+            if matches!(step.action, Action::Dispatch(_))
+                && dispatches.iter().any(|begun| begun.id == step.id)
+            {
+                self.feed(id, Event::Interrupted { action: step.id });
+            } else {
+                self.start_action(id, step);
+            }
+        }
+        done(format!("loop {id} goes on"))
+    }
+}
+
+fn count(number: usize, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}

@@ -1,0 +1,282 @@
+//! The result of a run (DESIGN 4): one object for scripts, and the exit code.
+//!
+//! Pure: what the state says now about everything that was to be worked on. Nothing is said to be resolved that the ledger
+//! does not call resolved.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::protocol::{EndedHow, Settled};
+
+use super::api::FindingView;
+use super::driver::Driver;
+use super::inbox::Listing;
+use super::running::{LoopRun, MachineStart};
+use super::status::FindingState;
+use super::view;
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunReport {
+    pub schema_version: &'static str,
+    pub protocol: String,
+    pub gate: Gate,
+    /// Ids as given.
+    pub resolved: Vec<Value>,
+    pub escalated: Vec<Escalated>,
+    pub deferred: Vec<Value>,
+    pub demoted: Vec<Value>,
+    /// Disputed: by the user, or by the checker with evidence.
+    pub dropped: Vec<Value>,
+    pub ignored: Vec<Ignored>,
+    pub waiting: Vec<Value>,
+    pub workers: Vec<Worker>,
+    /// Id (as a string) → grade.
+    pub evidence: Map<String, Value>,
+    /// The blocks of `converge` and `rereview`, for people.
+    #[serde(skip)]
+    pub blocks: Vec<String>,
+    #[serde(skip)]
+    pub exit: u8,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Gate {
+    /// `PASS`, `PASS_STANDARDS_ONLY`, `PAUSED`, `FAIL`.
+    pub verdict: &'static str,
+    /// In a word: `done`, `nothing_to_do`, `waiting`, `unresolved`, `cancelled`, `blocked`, `failed`, `refused`, `paused`.
+    pub outcome: &'static str,
+    pub reason: String,
+    pub review_base: Option<String>,
+    pub final_head: Option<String>,
+    pub open_confirmed_findings: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Escalated {
+    pub id: Value,
+    pub attempts: Vec<Value>,
+    pub evidence: Option<String>,
+    pub still_broken: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Ignored {
+    pub id: Value,
+    pub reason: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Worker {
+    pub id: String,
+    pub r#loop: String,
+    pub role: &'static str,
+    pub agent: String,
+    pub model: Option<String>,
+    pub round: u32,
+    pub seconds: f64,
+    pub cost_usd: Option<f64>,
+    pub tokens: Option<u64>,
+    pub outcome: String,
+}
+
+impl RunReport {
+    pub(super) fn of(driver: &Driver) -> RunReport {
+        let findings = view::findings(driver);
+        let mut report = RunReport {
+            schema_version: "v1",
+            protocol: driver.protocol().as_str().to_owned(),
+            gate: Gate {
+                verdict: "PASS",
+                outcome: "done",
+                reason: String::new(),
+                review_base: None,
+                final_head: None,
+                open_confirmed_findings: 0,
+            },
+            resolved: Vec::new(),
+            escalated: Vec::new(),
+            deferred: Vec::new(),
+            demoted: Vec::new(),
+            dropped: Vec::new(),
+            ignored: Vec::new(),
+            waiting: Vec::new(),
+            workers: Vec::new(),
+            evidence: Map::new(),
+            blocks: Vec::new(),
+            exit: 0,
+        };
+        let mut refused = 0;
+        let mut workable = 0;
+        for finding in &findings {
+            let listing = driver.inbox.listing(&finding.detail.fingerprint);
+            if matches!(listing, Some(Listing::Refused(_))) {
+                refused += 1;
+            }
+            if !matches!(finding.detail.state, FindingState::Ignored) {
+                workable += 1;
+            }
+            report.place(driver, finding);
+        }
+        for run in driver.state.loops.values() {
+            report.workers.extend(run.traces.workers.iter().map(|worker| Worker {
+                id: format!("{}.w{}", run.id(), worker.worker.0),
+                r#loop: run.id().to_string(),
+                role: super::roster::role_name(worker.role),
+                agent: worker.agent.clone(),
+                model: worker.model.clone(),
+                round: worker.round,
+                seconds: worker.seconds,
+                cost_usd: worker.cost_usd,
+                tokens: worker.tokens,
+                outcome: worker.outcome.clone().unwrap_or_else(|| "interrupted".into()),
+            }));
+            if let Some(block) = run.view.finished.as_ref().and_then(|ending| ending.block.clone()) {
+                report.blocks.push(block);
+            }
+        }
+        report.judge(driver, refused, workable);
+        report
+    }
+
+    fn place(&mut self, driver: &Driver, finding: &FindingView) {
+        let id = finding.detail.id.clone();
+        let last = driver.state.last_loop(&finding.detail.fingerprint);
+        match finding.detail.state {
+            FindingState::Resolved => {
+                if let Some(grade) = finding.detail.evidence {
+                    self.evidence.insert(view::id_text(&id), view::grade_in_words(grade).into());
+                }
+                self.resolved.push(id);
+            }
+            FindingState::Demoted => self.demoted.push(id),
+            FindingState::Disputed => self.dropped.push(id),
+            FindingState::Ignored => self.ignored.push(Ignored { id, reason: finding.standing.clone() }),
+            FindingState::Deferred => {
+                // A deferral by the escalation was an escalation first: what was tried is worth showing.
+                if let Some(run) = last.filter(|run| !run.traces.attempts.is_empty()) {
+                    self.escalated.push(escalated(finding, run));
+                }
+                self.deferred.push(id);
+            }
+            FindingState::Waiting => {
+                if let Some(run) = last.filter(|run| {
+                    run.open_question()
+                        .is_some_and(|open| open.kind == crate::protocol::QuestionKind::Escalation)
+                }) {
+                    self.escalated.push(escalated(finding, run));
+                }
+                self.waiting.push(id);
+            }
+            FindingState::Fixing | FindingState::Verifying => self.waiting.push(id),
+            FindingState::Open | FindingState::Stale | FindingState::Manual => {
+                if let Some(run) = last {
+                    self.escalated.push(escalated(finding, run));
+                }
+            }
+        }
+        if matches!(
+            finding.detail.state,
+            FindingState::Open
+                | FindingState::Stale
+                | FindingState::Manual
+                | FindingState::Waiting
+                | FindingState::Fixing
+                | FindingState::Verifying
+                | FindingState::Deferred
+        ) {
+            self.gate.open_confirmed_findings += 1;
+        }
+    }
+
+    fn judge(&mut self, driver: &Driver, refused: usize, workable: usize) {
+        let open = self.gate.open_confirmed_findings;
+        let gate = &mut self.gate;
+        // The gate of `converge` is its machine's own.
+        let converge =
+            driver.state.loops.values().rev().find(|run| run.opened.start.protocol() == "converge");
+        let rereview = driver
+            .state
+            .loops
+            .values()
+            .rev()
+            .filter(|run| matches!(run.opened.start, MachineStart::Rereview(_)))
+            .filter_map(|run| run.view.finished.as_ref())
+            .find(|ending| matches!(ending.how, EndedHow::Blocked | EndedHow::Failed));
+        if let Some(run) = converge.filter(|_| driver.protocol().as_str() == "converge") {
+            if let Some(managed) = &run.traces.managed {
+                gate.review_base = Some(managed.review_base.clone());
+                gate.final_head = Some(managed.head.clone());
+            }
+            match run.view.finished.as_ref().map(|ending| (ending.how, ending.reason.clone())) {
+                Some((EndedHow::Pass, reason)) => {
+                    (gate.verdict, gate.outcome, gate.reason) = ("PASS", "done", reason)
+                }
+                Some((EndedHow::PassStandardsOnly, reason)) => {
+                    (gate.verdict, gate.outcome, gate.reason) = ("PASS_STANDARDS_ONLY", "done", reason)
+                }
+                Some((EndedHow::Cancelled, reason)) => {
+                    (gate.verdict, gate.outcome, gate.reason) = ("PAUSED", "cancelled", reason)
+                }
+                Some((_, reason)) => (gate.verdict, gate.outcome, gate.reason) = ("PAUSED", "paused", reason),
+                None => {
+                    let reason =
+                        run.open_question().map_or_else(|| "at work".into(), |open| open.text.clone());
+                    (gate.verdict, gate.outcome, gate.reason) = ("PAUSED", "paused", reason)
+                }
+            }
+            if matches!(gate.verdict, "PASS" | "PASS_STANDARDS_ONLY") {
+                gate.open_confirmed_findings = 0;
+            } else {
+                gate.open_confirmed_findings = gate.open_confirmed_findings;
+            }
+            self.exit = u8::from(gate.verdict == "PAUSED" || refused > 0);
+            return;
+        }
+        if let Some(ending) = rereview.filter(|_| open > 0) {
+            gate.outcome = if ending.how == EndedHow::Blocked { "blocked" } else { "failed" };
+            gate.verdict = "FAIL";
+            gate.reason = ending.reason.clone();
+        } else if !self.waiting.is_empty() {
+            (gate.verdict, gate.outcome) = ("PAUSED", "waiting");
+            gate.reason = match self.waiting.len() {
+                1 => "1 finding waits for an answer".into(),
+                many => format!("{many} findings wait for an answer"),
+            };
+        } else if open > 0 {
+            (gate.verdict, gate.outcome) = ("FAIL", "unresolved");
+            gate.reason = format!("{open} of {workable} confirmed findings are not resolved");
+        } else if refused > 0 {
+            (gate.verdict, gate.outcome) = ("FAIL", "refused");
+            gate.reason = format!("{refused} confirmed P0/P1 findings were refused; see `ignored`");
+        } else if workable == 0 {
+            (gate.verdict, gate.outcome) = ("PASS", "nothing_to_do");
+            gate.reason = "there is no confirmed P0/P1 finding to work on".into();
+        } else {
+            (gate.verdict, gate.outcome) = ("PASS", "done");
+            gate.reason = format!("{} resolved, {} demoted", self.resolved.len(), self.demoted.len());
+        }
+        self.exit = u8::from(gate.verdict != "PASS" || refused > 0);
+        gate.final_head = driver.workspace.as_ref().and_then(|workspace| workspace.head_id());
+        gate.review_base = driver.inbox.review_base();
+    }
+}
+
+fn escalated(finding: &FindingView, run: &LoopRun) -> Escalated {
+    let still_broken = match run.traces.settled.get(&Driver::key(&finding.detail.fingerprint)) {
+        Some(Settled::Manual { still_broken }) => still_broken.clone(),
+        Some(Settled::Open { why }) => why.clone(),
+        Some(Settled::Deferred { reason }) => reason.clone(),
+        _ => run.open_question().map_or_else(|| finding.standing.clone(), |open| open.detail.clone()),
+    };
+    Escalated {
+        id: finding.detail.id.clone(),
+        attempts: run
+            .traces
+            .attempts
+            .iter()
+            .map(|attempt| serde_json::to_value(attempt).expect("attempts are plain data"))
+            .collect(),
+        evidence: finding.detail.evidence.map(|grade| view::grade_in_words(grade).to_owned()),
+        still_broken,
+    }
+}

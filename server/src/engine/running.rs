@@ -1,0 +1,367 @@
+//! One loop as the ledger tells it: its machine, and what carrying out its actions brought about.
+//!
+//! Owns the fold. [`LoopRun::apply`] is the only way in which a loop changes, live and when the ledger is read back, so that
+//! a restart can give no other state than the one that was there.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::protocol::bounded::{Bounded, BoundedInput};
+use crate::protocol::converge::{Converge, ConvergeInput};
+use crate::protocol::rereview::{Rereview, RereviewInput};
+use crate::protocol::{
+    Action, ActionId, Attempt, Event, FindingKey, Inherited, Machine, NewFinding, QuestionNumber, Record,
+    Report, Role, RootCause, Settled, Standing, Step, View, WorkerId,
+};
+use crate::workspace::{Checkpoint, FileState, OwnBytes, RepoPath, SetAside, StagedEntries};
+
+use super::checking::Before;
+use super::ledger::{LoopId, Opened, Produced};
+use super::managed::Managed;
+
+/// The state of each path that a loop changed; `None`: deleted.
+pub type FixStates = BTreeMap<RepoPath, Option<FileState>>;
+
+/// What a machine is started with; the ledger keeps it, so that the same machine can be made again.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MachineStart {
+    Bounded(BoundedInput),
+    Converge(ConvergeInput),
+    Rereview(RereviewInput),
+}
+
+impl MachineStart {
+    pub fn protocol(&self) -> &'static str {
+        match self {
+            MachineStart::Bounded(_) => "bounded",
+            MachineStart::Converge(_) => "converge",
+            MachineStart::Rereview(_) => "rereview",
+        }
+    }
+
+    pub fn budget(&self) -> crate::protocol::Budget {
+        match self {
+            MachineStart::Bounded(input) => input.budget,
+            MachineStart::Converge(input) => input.budget,
+            MachineStart::Rereview(input) => input.budget,
+        }
+    }
+
+    fn machine(&self) -> Box<dyn Machine + Send + Sync> {
+        match self {
+            MachineStart::Bounded(input) => Box::new(Bounded::new(input.clone())),
+            MachineStart::Converge(input) => Box::new(Converge::new(input.clone())),
+            MachineStart::Rereview(input) => Box::new(Rereview::new(input.clone())),
+        }
+    }
+}
+
+/// One subagent, for the run report and the status.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WorkerLine {
+    pub worker: WorkerId,
+    pub action: ActionId,
+    pub role: Role,
+    pub agent: String,
+    pub model: Option<String>,
+    pub round: u32,
+    pub process: Option<crate::process::Identity>,
+    pub seconds: f64,
+    pub cost_usd: Option<f64>,
+    pub tokens: Option<u64>,
+    /// `None` while it works.
+    pub outcome: Option<String>,
+}
+
+/// What the loop's actions left behind, all of it from the ledger.
+#[derive(Clone, Debug, Default)]
+pub struct Traces {
+    /// Under the number of the action that made them.
+    pub checkpoints: BTreeMap<ActionId, Checkpoint>,
+    pub first_checkpoint: Option<ActionId>,
+    pub last_checkpoint: Option<ActionId>,
+    /// Milliseconds since the epoch.
+    pub last_checkpoint_at: u64,
+    /// The first checkpoint after the latest resolution.
+    pub after_resolution: Option<ActionId>,
+    /// Something was resolved, and no checkpoint was taken since.
+    pub resolution_pending: bool,
+    /// Every state that the loop ever gave to a path or an index entry.
+    pub own: OwnBytes,
+    /// What the loop's fix is now: the state of each path that it changed.
+    pub fix: FixStates,
+    /// The same at each checkpoint, for restores.
+    pub fix_at: BTreeMap<ActionId, FixStates>,
+    /// What is in the index on behalf of this loop.
+    pub staged: StagedEntries,
+    pub set_aside: Vec<SetAside>,
+    pub before: Option<Before>,
+    /// Digests of what the checks said, before the fix and after each attempt.
+    pub outputs: Vec<String>,
+    pub managed: Option<Managed>,
+    pub workers: Vec<WorkerLine>,
+    pub attempts: Vec<Attempt>,
+    pub notes: Vec<String>,
+    pub decisions: Vec<Decided>,
+    pub found: Vec<NewFinding>,
+    /// `converge`: the consolidated root causes, regressions of the fix included.
+    pub roots: Vec<RootCause>,
+    pub settled: BTreeMap<FindingKey, Settled>,
+    pub inherit: Option<Inherited>,
+}
+
+/// A person's recorded decision.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Decided {
+    pub about: String,
+    pub old: String,
+    pub new: String,
+    pub reason: String,
+    /// Milliseconds since the epoch.
+    pub at: u64,
+}
+
+pub struct LoopRun {
+    pub opened: Opened,
+    machine: Box<dyn Machine + Send + Sync>,
+    pub view: View,
+    pub traces: Traces,
+    /// Begun and not answered yet.
+    pub begun: BTreeSet<ActionId>,
+    pub opened_at: u64,
+    pub started_at: Option<u64>,
+    pub ended_at: Option<u64>,
+    /// Bytes restored by `undo`.
+    pub undone: bool,
+}
+
+impl LoopRun {
+    pub fn open(at: u64, opened: Opened) -> LoopRun {
+        let machine = opened.start.machine();
+        let view = machine.view();
+        LoopRun {
+            opened,
+            machine,
+            view,
+            traces: Traces::default(),
+            begun: BTreeSet::new(),
+            opened_at: at,
+            started_at: None,
+            ended_at: None,
+            undone: false,
+        }
+    }
+
+    pub fn id(&self) -> LoopId {
+        self.opened.id
+    }
+
+    pub fn is_queued(&self) -> bool {
+        self.started_at.is_none() && self.ended_at.is_none()
+    }
+
+    pub fn is_ended(&self) -> bool {
+        self.ended_at.is_some()
+    }
+
+    /// Nothing but a question is awaited.
+    pub fn is_waiting(&self) -> bool {
+        !self.is_queued()
+            && !self.is_ended()
+            && !self.view.outstanding.is_empty()
+            && self.view.outstanding.iter().all(|step| matches!(step.action, Action::Ask(_)))
+    }
+
+    /// Something other than a question is awaited.
+    pub fn is_working(&self) -> bool {
+        !self.is_queued() && !self.is_ended() && !self.is_waiting()
+    }
+
+    pub fn writes_in_the_users_tree(&self) -> bool {
+        !matches!(self.opened.start, MachineStart::Converge(_))
+    }
+
+    /// Feeds one event to the machine and keeps what it records.
+    pub fn event(&mut self, at: u64, event: Event) -> Vec<Step> {
+        if let Some(action) = answered(&event) {
+            self.begun.remove(&action);
+        }
+        if matches!(event, Event::Started) {
+            self.started_at.get_or_insert(at);
+        }
+        if let Event::Reported { report, .. } = &event {
+            self.keep_roots(report);
+        }
+        let steps = self.machine.handle(at, event);
+        for step in &steps {
+            match &step.action {
+                Action::Record(record) => self.record(at, record),
+                Action::Finish(_) => {
+                    self.ended_at.get_or_insert(at);
+                }
+                _ => {}
+            }
+        }
+        self.view = self.machine.view();
+        steps
+    }
+
+    fn keep_roots(&mut self, report: &Report) {
+        match report {
+            Report::Consolidated { roots, .. } => self.traces.roots = roots.clone(),
+            Report::Closed { regressions, .. } => {
+                for found in regressions {
+                    if !self.traces.roots.iter().any(|root| root.id == found.key.0) {
+                        self.traces.roots.push(RootCause {
+                            id: found.key.0.clone(),
+                            confirmed: true,
+                            from: vec![found.key.clone()],
+                            root_cause: found.title.clone(),
+                            evidence: found.evidence.clone(),
+                        });
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn record(&mut self, at: u64, record: &Record) {
+        let traces = &mut self.traces;
+        match record {
+            Record::Settled { key, how } => {
+                if matches!(how, Settled::Resolved { .. } | Settled::Demoted { .. }) {
+                    traces.resolution_pending = true;
+                }
+                traces.settled.insert(key.clone(), how.clone());
+            }
+            Record::Found(found) => {
+                traces.found.retain(|known| known.key != found.key);
+                traces.found.push(found.clone());
+            }
+            Record::Attempt(attempt) => traces.attempts.push(attempt.clone()),
+            Record::Note(note) => traces.notes.push(note.clone()),
+            Record::Decision { about, old, new, reason } => traces.decisions.push(Decided {
+                about: about.clone(),
+                old: old.clone(),
+                new: new.clone(),
+                reason: reason.clone(),
+                at,
+            }),
+            Record::Inherit(inherited) => traces.inherit = Some(inherited.clone()),
+        }
+    }
+
+    pub fn produced(&mut self, at: u64, action: ActionId, produced: Produced) {
+        let traces = &mut self.traces;
+        match produced {
+            Produced::Checkpoint(checkpoint) => {
+                traces.first_checkpoint.get_or_insert(action);
+                traces.last_checkpoint = Some(action);
+                traces.last_checkpoint_at = at;
+                traces.fix_at.insert(action, traces.fix.clone());
+                traces.checkpoints.insert(action, checkpoint);
+                if std::mem::take(&mut traces.resolution_pending) {
+                    traces.after_resolution = Some(action);
+                }
+            }
+            Produced::Worker { worker, role, round, agent, model, .. } => traces.workers.push(WorkerLine {
+                worker,
+                action,
+                role,
+                agent,
+                model,
+                round,
+                process: None,
+                seconds: 0.0,
+                cost_usd: None,
+                tokens: None,
+                outcome: None,
+            }),
+            Produced::Process(identity) => {
+                if let Some(line) = traces.workers.iter_mut().rev().find(|line| line.action == action) {
+                    line.process = Some(identity);
+                }
+            }
+            Produced::WorkerEnded { worker, seconds, cost_usd, tokens, outcome } => {
+                if let Some(line) = traces.workers.iter_mut().find(|line| line.worker == worker) {
+                    line.seconds = seconds;
+                    line.cost_usd = cost_usd;
+                    line.tokens = tokens;
+                    line.outcome = Some(outcome);
+                }
+            }
+            Produced::SetAside(set_aside) => traces.set_aside.push(set_aside),
+            Produced::Own { own, fix } => {
+                traces.own = own;
+                traces.fix = fix;
+            }
+            Produced::Staged(staged) => traces.staged.record(&staged),
+            Produced::Before(before) => traces.before = Some(before),
+            Produced::Output(digest) => traces.outputs.push(digest),
+            Produced::Managed(managed) => traces.managed = Some(managed),
+            Produced::Note(note) => traces.notes.push(note),
+        }
+    }
+
+    /// The step that an answer to `action` would answer.
+    pub fn awaited(&self, action: ActionId) -> Option<&Step> {
+        self.view.outstanding.iter().find(|step| step.id == action)
+    }
+
+    pub fn open_question(&self) -> Option<&crate::protocol::Question> {
+        if self.is_ended() { None } else { self.view.open_question.as_ref() }
+    }
+
+    pub fn question_id(&self, number: QuestionNumber) -> String {
+        format!("{}.q{}", self.id(), number.0)
+    }
+
+    pub fn standing(&self, key: &FindingKey) -> Option<&Standing> {
+        self.view.findings.iter().find(|(known, _)| known == key).map(|(_, standing)| standing)
+    }
+
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.opened.findings.iter().map(|finding| finding.fingerprint.as_str())
+    }
+
+    pub fn has(&self, fingerprint: &str) -> bool {
+        self.keys().any(|key| key == fingerprint)
+    }
+
+    /// Ids as given, in the loop's order.
+    pub fn shown_ids(&self) -> Vec<serde_json::Value> {
+        self.opened.findings.iter().map(|finding| finding.shown.clone()).collect()
+    }
+
+    pub fn seconds(&self, now: u64) -> f64 {
+        let Some(start) = self.started_at else { return 0.0 };
+        (self.ended_at.unwrap_or(now).saturating_sub(start)) as f64 / 1000.0
+    }
+
+    pub fn cost_usd(&self) -> Option<f64> {
+        let known: Vec<f64> = self.traces.workers.iter().filter_map(|worker| worker.cost_usd).collect();
+        (!known.is_empty()).then(|| known.iter().sum())
+    }
+}
+
+/// The action that an event answers.
+fn answered(event: &Event) -> Option<ActionId> {
+    match event {
+        Event::Checkpointed { action, .. }
+        | Event::Reported { action, .. }
+        | Event::WorkerFailed { action, .. }
+        | Event::Interrupted { action }
+        | Event::Checked { action, .. }
+        | Event::Staged { action }
+        | Event::StageRefused { action, .. }
+        | Event::Restored { action, .. }
+        | Event::Changed { action, .. }
+        | Event::Prepared { action, .. }
+        | Event::Inspected { action, .. }
+        | Event::ActionFailed { action, .. } => Some(*action),
+        Event::Started | Event::Answered { .. } | Event::Cancelled => None,
+    }
+}

@@ -1,0 +1,540 @@
+//! The state as people see it: ledger, inbox and editor put together into one snapshot.
+//!
+//! Pure: reads the driver, changes nothing. Where several things could be said of a finding, the order here decides.
+
+use std::path::PathBuf;
+
+use crate::protocol::{Attempt, Record, Settled, Severity, Standing};
+
+use super::api::{FindingView, Offers, QuestionView, Show, Snapshot};
+use super::driver::{Driver, now};
+use super::inbox::{Listed, Listing};
+use super::ledger::Decision;
+use super::running::LoopRun;
+use super::state::Life;
+use super::status::{
+    Counts, Driver as DriverShown, FindingState, Status, StatusFinding, StatusLoop, StatusQuestion,
+};
+
+/// Ended loops shown in the status, newest kept.
+const ENDED_SHOWN: usize = 50;
+
+pub(super) fn empty() -> Snapshot {
+    Snapshot {
+        revision: 0,
+        root: PathBuf::new(),
+        status: Status::default(),
+        findings: Vec::new(),
+        questions: Vec::new(),
+        input_errors: Vec::new(),
+        fixing_off: None,
+        show: Show::Unconfirmed,
+        busy: false,
+        driving: false,
+    }
+}
+
+/// Whether two snapshots show the same, times that only grow left aside.
+pub(super) fn same(one: &Snapshot, other: &Snapshot) -> bool {
+    let still = |snapshot: &Snapshot| {
+        let mut snapshot = snapshot.clone();
+        snapshot.revision = 0;
+        snapshot.status.revision = 0;
+        for shown in &mut snapshot.status.loops {
+            shown.seconds = 0.0;
+        }
+        snapshot
+    };
+    still(one) == still(other)
+}
+
+pub(super) fn snapshot(driver: &Driver) -> Snapshot {
+    let findings = findings(driver);
+    let questions = questions(driver);
+    let mut counts = Counts::default();
+    for finding in &findings {
+        *count_of(&mut counts, finding.detail.state) += 1;
+    }
+    let id_of = |fingerprint: &String| {
+        findings
+            .iter()
+            .find(|finding| finding.detail.fingerprint == *fingerprint)
+            .map_or_else(|| fingerprint.clone().into(), |finding| finding.detail.id.clone())
+    };
+    let status = Status {
+        revision: driver.revision,
+        driver: driver.shown_driver(),
+        counts,
+        loops: loops(driver),
+        questions: questions
+            .iter()
+            .map(|question| StatusQuestion {
+                id: question.id.clone(),
+                kind: question.kind,
+                r#loop: question.r#loop.clone(),
+                findings: question.findings.iter().map(id_of).collect(),
+                text: question.text.clone(),
+                detail: question.detail.clone(),
+                options: question.options.clone(),
+                recommended: question.recommended.clone(),
+            })
+            .collect(),
+        findings_detail: Vec::new(),
+    };
+    let mut input_errors = driver.inbox.errors();
+    input_errors.extend(driver.config_error.clone());
+    Snapshot {
+        revision: driver.revision,
+        root: driver.setup.root.clone(),
+        status,
+        findings,
+        questions,
+        input_errors,
+        fixing_off: driver.fixing_off.clone(),
+        show: match driver.config.show {
+            crate::config::Show::Confirmed => Show::Confirmed,
+            crate::config::Show::Unconfirmed => Show::Unconfirmed,
+            crate::config::Show::All => Show::All,
+        },
+        busy: driver.is_busy(),
+        driving: driver.lock.is_some(),
+    }
+}
+
+fn count_of(counts: &mut Counts, state: FindingState) -> &mut u32 {
+    match state {
+        FindingState::Open => &mut counts.open,
+        FindingState::Fixing => &mut counts.fixing,
+        FindingState::Verifying => &mut counts.verifying,
+        FindingState::Waiting => &mut counts.waiting,
+        FindingState::Manual => &mut counts.manual,
+        FindingState::Resolved => &mut counts.resolved,
+        FindingState::Deferred => &mut counts.deferred,
+        FindingState::Disputed => &mut counts.disputed,
+        FindingState::Demoted => &mut counts.demoted,
+        FindingState::Stale => &mut counts.stale,
+        FindingState::Ignored => &mut counts.ignored,
+    }
+}
+
+fn loops(driver: &Driver) -> Vec<StatusLoop> {
+    let ended = driver.state.loops.values().filter(|run| run.is_ended()).count();
+    let mut skip = ended.saturating_sub(ENDED_SHOWN);
+    driver
+        .state
+        .loops
+        .values()
+        .filter(|run| {
+            if run.is_ended() && skip > 0 {
+                skip -= 1;
+                return false;
+            }
+            true
+        })
+        .map(|run| StatusLoop {
+            id: run.id().to_string(),
+            protocol: run.opened.start.protocol().into(),
+            state: loop_state(driver, run),
+            round: run.view.round,
+            max_rounds: run.view.max_rounds,
+            findings: run.shown_ids(),
+            agent: run
+                .traces
+                .workers
+                .last()
+                .map(|worker| worker.agent.clone())
+                .or_else(|| run.opened.agent.clone()),
+            seconds: run.seconds(now()),
+            cost_usd: run.cost_usd(),
+            activity: driver.activity.get(&run.id()).cloned(),
+        })
+        .collect()
+}
+
+fn loop_state(driver: &Driver, run: &LoopRun) -> String {
+    if run.is_queued() {
+        "queued".into()
+    } else if driver.interrupted.contains(&run.id()) {
+        "interrupted".into()
+    } else {
+        run.view.state.into()
+    }
+}
+
+pub(super) fn questions(driver: &Driver) -> Vec<QuestionView> {
+    let own = driver.own_questions.iter().map(|question| {
+        let options: Vec<String> = question.options().iter().map(|option| option.words().to_owned()).collect();
+        let detail = match &question.asked {
+            super::opening::Asked::Resume { detail, .. } => detail.clone(),
+            super::opening::Asked::Trust => driver.trust_detail(),
+            super::opening::Asked::DirtyBuffer { .. } => {
+                "A fix made now would not know of the unsaved text. The loop starts by itself once the file is saved."
+                    .into()
+            }
+        };
+        QuestionView {
+            id: question.id(),
+            kind: question.kind(),
+            r#loop: question.r#loop().map(|id| id.to_string()),
+            findings: question
+                .r#loop()
+                .and_then(|id| driver.state.loops.get(&id))
+                .map(|run| run.keys().map(str::to_owned).collect())
+                .unwrap_or_default(),
+            text: question.text(),
+            detail,
+            recommended: options[0].clone(),
+            options,
+        }
+    });
+    let asked =
+        driver.state.loops.values().filter(|run| !driver.interrupted.contains(&run.id())).filter_map(|run| {
+            let question = run.open_question()?;
+            Some(QuestionView {
+                id: run.question_id(question.number),
+                kind: question.kind,
+                r#loop: Some(run.id().to_string()),
+                findings: question.findings.iter().map(|key| key.0.clone()).collect(),
+                text: question.text.clone(),
+                detail: question.detail.clone(),
+                options: question.options.iter().map(|choice| choice.words().to_owned()).collect(),
+                recommended: question.recommended.words().to_owned(),
+            })
+        });
+    own.chain(asked).collect()
+}
+
+/// Everything known: listed in a findings file, found by a worker, or only in a loop any more.
+pub(super) fn findings(driver: &Driver) -> Vec<FindingView> {
+    let questions = questions(driver);
+    let mut shown: Vec<FindingView> =
+        driver.inbox.listed().iter().map(|listed| of_listed(driver, listed, &questions)).collect();
+    for run in driver.state.loops.values() {
+        for finding in &run.opened.findings {
+            if run.is_ended() || shown.iter().any(|seen| seen.detail.fingerprint == finding.fingerprint) {
+                continue;
+            }
+            let listed = Listed::only_in_a_loop(&finding.fingerprint, &finding.shown, &finding.finding);
+            shown.push(of_listed(driver, &listed, &questions));
+        }
+        for found in &run.traces.found {
+            if shown.iter().any(|seen| seen.detail.fingerprint == found.key.0) {
+                continue;
+            }
+            let listed = Listed::found(found, &run.id().to_string());
+            shown.push(of_listed(driver, &listed, &questions));
+        }
+    }
+    shown
+}
+
+fn of_listed(driver: &Driver, listed: &Listed, questions: &[QuestionView]) -> FindingView {
+    let fingerprint = &listed.fingerprint;
+    let nothing = Life::default();
+    let life = driver.state.lives.get(fingerprint).unwrap_or(&nothing);
+    let live = driver.state.live_loop(fingerprint);
+    let last = driver.state.last_loop(fingerprint);
+    let question = questions.iter().find(|question| question.findings.contains(fingerprint));
+    let (state, standing) = stands(driver, listed, life, live);
+    let evidence = match &life.settled {
+        Some((_, Settled::Resolved { grade, .. })) if state == FindingState::Resolved => Some(*grade),
+        _ => None,
+    };
+    let detail = StatusFinding {
+        id: listed.shown.clone(),
+        fingerprint: fingerprint.clone(),
+        severity: severity(listed.finding.severity),
+        title: listed.finding.title.clone(),
+        file: listed.finding.file.clone(),
+        line_start: listed.lines.map(|(start, _)| start),
+        line_end: listed.lines.map(|(_, end)| end),
+        state,
+        evidence,
+        round: last.map(|run| run.view.round).filter(|round| *round > 0),
+        r#loop: last.map(|run| run.id().to_string()),
+    };
+    let can_act = driver.fixing_off.is_none() && live.is_none();
+    let workable = matches!(listed.listing, Listing::Workable);
+    let unsettled = matches!(state, FindingState::Open | FindingState::Stale | FindingState::Manual);
+    let undoable = last.filter(|run| {
+        run.is_ended()
+            && !run.undone
+            && run.writes_in_the_users_tree()
+            && run.traces.own.paths().next().is_some()
+            && live.is_none()
+    });
+    let offers = Offers {
+        fix: can_act && workable && unsettled,
+        verify: can_act && workable && unsettled,
+        defer: can_act && workable && unsettled,
+        confirm: can_act && matches!(listed.listing, Listing::Unconfirmed),
+        dispute: can_act
+            && (workable || matches!(listed.listing, Listing::Unconfirmed))
+            && state != FindingState::Disputed,
+        reopen: can_act
+            && matches!(
+                state,
+                FindingState::Deferred
+                    | FindingState::Disputed
+                    | FindingState::Resolved
+                    | FindingState::Demoted
+            ),
+        undo: undoable.map(|run| run.id().to_string()),
+        cancel: live.map(|run| run.id().to_string()),
+        question: question.map(|question| question.id.clone()),
+    };
+    let attempts: Vec<String> =
+        last.map(|run| run.traces.attempts.iter().map(attempt_in_words).collect()).unwrap_or_default();
+    let mut view = FindingView {
+        generation: 0,
+        body: listed.finding.body.clone(),
+        criterion: listed.finding.criterion.clone().unwrap_or_default(),
+        listed_in: listed.listed_in.clone(),
+        unconfirmed: matches!(listed.listing, Listing::Unconfirmed),
+        stale: listed.stale,
+        standing,
+        attempts,
+        cost_usd: last.and_then(LoopRun::cost_usd),
+        report: String::new(),
+        offers,
+        detail,
+    };
+    view.report = report(driver, &view, last, life);
+    view.generation = generation(&view);
+    view
+}
+
+/// Changes whenever anything shown changes.
+fn generation(view: &FindingView) -> u64 {
+    use std::hash::{Hash, Hasher};
+    let mut hasher = std::collections::hash_map::DefaultHasher::new();
+    format!("{view:?}").hash(&mut hasher);
+    hasher.finish()
+}
+
+fn stands(driver: &Driver, listed: &Listed, life: &Life, live: Option<&LoopRun>) -> (FindingState, String) {
+    if let Some(run) = live {
+        return stands_in_loop(driver, run, listed);
+    }
+    match &life.decision {
+        Some(Decision::Disputed { reason }) => {
+            return (FindingState::Disputed, with_reason("disputed", reason.as_deref()));
+        }
+        Some(Decision::Deferred { reason }) => {
+            return (FindingState::Deferred, with_reason("deferred", reason.as_deref()));
+        }
+        Some(Decision::Confirmed | Decision::Reopened) | None => {}
+    }
+    if let Some((_, how)) = &life.settled
+        && let Some(said) = settled_in_words(how)
+    {
+        return said;
+    }
+    match &listed.listing {
+        Listing::Workable if listed.stale => {
+            (FindingState::Stale, "stale: the code that it cites is gone; look at it again".into())
+        }
+        Listing::Workable => match &life.settled {
+            Some((_, Settled::Open { why })) => (FindingState::Open, format!("open: {why}")),
+            _ => (FindingState::Open, "open".into()),
+        },
+        Listing::Unconfirmed => (FindingState::Ignored, "not confirmed by anybody yet".into()),
+        Listing::Ignored(reason) => (FindingState::Ignored, format!("ignored: {reason}")),
+        Listing::Refused(reason) => (FindingState::Ignored, format!("refused: {reason}")),
+    }
+}
+
+fn stands_in_loop(driver: &Driver, run: &LoopRun, listed: &Listed) -> (FindingState, String) {
+    if run.is_queued() {
+        return (FindingState::Open, "queued".into());
+    }
+    if driver.interrupted.contains(&run.id()) {
+        return (FindingState::Waiting, format!("loop {} was interrupted: resume it or restore", run.id()));
+    }
+    let round = match (run.view.round, run.view.max_rounds) {
+        (0, _) => String::new(),
+        (round, 0) => format!("round {round}: "),
+        (round, of) => format!("round {round} of {of}: "),
+    };
+    match run.standing(&Driver::key(&listed.fingerprint)) {
+        Some(Standing::Settled(how)) => {
+            settled_in_words(how).unwrap_or_else(|| (FindingState::Open, "open".into()))
+        }
+        Some(Standing::Waiting) => (FindingState::Waiting, format!("{round}waiting for your answer")),
+        Some(Standing::Verifying) => (FindingState::Verifying, format!("{round}verifying")),
+        Some(Standing::Working) if run.is_waiting() => {
+            (FindingState::Waiting, format!("{round}waiting for your answer"))
+        }
+        Some(Standing::Working) | None => (FindingState::Fixing, format!("{round}{}", run.view.state)),
+    }
+}
+
+fn settled_in_words(how: &Settled) -> Option<(FindingState, String)> {
+    match how {
+        Settled::Resolved { grade, why, round } => Some((
+            FindingState::Resolved,
+            match round {
+                0 => format!("resolved ({}): {why}", grade_in_words(*grade)),
+                _ => format!("resolved in round {round} ({}): {why}", grade_in_words(*grade)),
+            },
+        )),
+        Settled::Demoted { why } => Some((FindingState::Demoted, format!("demoted: {why}"))),
+        Settled::Deferred { reason } => Some((FindingState::Deferred, format!("deferred: {reason}"))),
+        Settled::Manual { still_broken } => {
+            Some((FindingState::Manual, format!("yours to fix: {still_broken}")))
+        }
+        Settled::Disputed { why } => Some((FindingState::Disputed, format!("disputed: {why}"))),
+        Settled::Open { .. } => None,
+    }
+}
+
+fn with_reason(what: &str, reason: Option<&str>) -> String {
+    match reason {
+        Some(reason) if !reason.trim().is_empty() => format!("{what}: {reason}"),
+        _ => what.to_owned(),
+    }
+}
+
+pub(super) fn grade_in_words(grade: crate::protocol::Grade) -> &'static str {
+    use crate::protocol::Grade;
+    match grade {
+        Grade::Touched => "touched",
+        Grade::Accepted => "accepted",
+        Grade::Verified => "verified",
+        Grade::Pattern => "pattern",
+        Grade::Proven => "proven",
+    }
+}
+
+pub(super) fn attempt_in_words(attempt: &Attempt) -> String {
+    let mut text = format!("Round {} (worker {}): {}", attempt.round, attempt.worker.0, attempt.summary);
+    if !attempt.files_changed.is_empty() {
+        text.push_str(&format!(" Changed: {}.", attempt.files_changed.join(", ")));
+    }
+    text.push_str(&format!(" Outcome: {}", attempt.outcome));
+    if !attempt.failing.is_empty() {
+        text.push_str(&format!(" Failing: {}.", attempt.failing.join(", ")));
+    }
+    text
+}
+
+pub(super) fn severity(severity: crate::findings::Severity) -> Severity {
+    match severity {
+        crate::findings::Severity::P0 => Severity::P0,
+        crate::findings::Severity::P1 => Severity::P1,
+        crate::findings::Severity::P2 => Severity::P2,
+        crate::findings::Severity::P3 => Severity::P3,
+    }
+}
+
+/// An id as text: a string without its quotes.
+pub(super) fn id_text(id: &serde_json::Value) -> String {
+    match id {
+        serde_json::Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+pub(super) fn named(detail: &StatusFinding) -> String {
+    format!("finding {} ({})", id_text(&detail.id), detail.title)
+}
+
+/// What a protocol recorded, as a line for people; `None` where a later line says it.
+pub(super) fn record_in_words(run: &LoopRun, record: &Record) -> Option<String> {
+    match record {
+        Record::Settled { key, how } => {
+            let shown = run.opened.findings.iter().find(|finding| finding.fingerprint == key.0).map_or_else(
+                || "a new finding".into(),
+                |finding| format!("finding {} ({})", id_text(&finding.shown), finding.finding.title),
+            );
+            let said = match how {
+                Settled::Open { why } => format!("open: {why}"),
+                other => settled_in_words(other).map(|(_, words)| words)?,
+            };
+            Some(format!("{shown}: {said}"))
+        }
+        Record::Found(found) => Some(format!("new {:?} finding: {}", found.severity, found.title)),
+        Record::Attempt(attempt) => Some(attempt_in_words(attempt)),
+        Record::Note(note) => Some(note.clone()),
+        Record::Decision { about, old, new, reason } => {
+            Some(format!("decided: {about}: {old} → {new} ({reason})"))
+        }
+        Record::Inherit(_) => None,
+    }
+}
+
+/// The whole report on one finding, in Markdown.
+fn report(driver: &Driver, view: &FindingView, last: Option<&LoopRun>, life: &Life) -> String {
+    let detail = &view.detail;
+    let mut text = format!("# {:?} {}\n\n", detail.severity, detail.title);
+    let place = match (&detail.file, detail.line_start) {
+        (Some(file), Some(line)) => format!("`{file}:{line}`"),
+        (Some(file), None) => format!("`{file}`"),
+        _ => "no file".into(),
+    };
+    text.push_str(&format!("- Where: {place}\n- State: {}\n", view.standing));
+    if !view.criterion.is_empty() {
+        text.push_str(&format!("- Criterion: {}\n", view.criterion));
+    }
+    if let Some(grade) = detail.evidence {
+        text.push_str(&format!("- Evidence: {}\n", grade_in_words(grade)));
+    }
+    if let Some(cost) = view.cost_usd {
+        text.push_str(&format!("- Cost: {cost:.4} USD\n"));
+    }
+    if !view.body.trim().is_empty() {
+        text.push_str(&format!("\n{}\n", view.body.trim()));
+    }
+    let Some(run) = last else { return text };
+    text.push_str(&format!("\n## Loop {} ({})\n\n", run.id(), run.opened.start.protocol()));
+    for attempt in &view.attempts {
+        text.push_str(&format!("- {attempt}\n"));
+    }
+    for worker in &run.traces.workers {
+        text.push_str(&format!(
+            "- Worker {}: {} with {}{}, round {}, {:.1} s: {}\n",
+            worker.worker.0,
+            super::roster::role_name(worker.role),
+            worker.agent,
+            worker.model.as_ref().map(|model| format!(" ({model})")).unwrap_or_default(),
+            worker.round,
+            worker.seconds,
+            worker.outcome.as_deref().unwrap_or("at work")
+        ));
+    }
+    for note in &run.traces.notes {
+        text.push_str(&format!("- {note}\n"));
+    }
+    for decided in &run.traces.decisions {
+        text.push_str(&format!(
+            "- Decided: {}: {} → {} ({})\n",
+            decided.about, decided.old, decided.new, decided.reason
+        ));
+    }
+    if let Some((_, Settled::Manual { still_broken })) = &life.settled {
+        text.push_str(&format!("\n## Still broken\n\n{still_broken}\n"));
+    }
+    if let Some(ending) = &run.view.finished {
+        text.push_str(&format!("\nEnded: {}\n", ending.reason));
+        if let Some(block) = &ending.block {
+            text.push_str(&format!("\n```\n{}\n```\n", block.trim_end()));
+        }
+    }
+    if let Some(workspace) = &driver.workspace {
+        text.push_str(&format!(
+            "\nTranscripts: `{}`\n",
+            workspace.state_dir().join("workers").join(run.id().to_string()).display()
+        ));
+    }
+    text
+}
+
+impl Driver {
+    fn shown_driver(&self) -> Option<DriverShown> {
+        if let Some(lock) = &self.lock {
+            let me = lock.me();
+            return Some(DriverShown { pid: me.pid, host: me.host.clone(), read_only: false });
+        }
+        self.followed.as_ref().and_then(|followed| followed.driver())
+    }
+}

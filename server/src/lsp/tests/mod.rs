@@ -1,0 +1,12 @@
+//! The server over a pipe with a strict little editor and an engine that the test plays.
+
+mod acting;
+mod asking;
+mod commands;
+mod diagnosing;
+mod editor;
+mod lifecycle;
+mod progress;
+mod reading;
+mod text;
+mod watching;

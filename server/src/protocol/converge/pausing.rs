@@ -1,0 +1,209 @@
+//! The questions and pauses of the loop, and what each answer leads to.
+//!
+//! A decision pause is resumed by the user and nobody else; a transient one twice at most by `--answer recommended`.
+
+use std::collections::BTreeSet;
+
+use super::super::docket::{named_paths, one_line};
+use super::super::vocabulary::*;
+use super::gate::Verdict;
+use super::machine::Converge;
+use super::phase::{Asked, Job, Next, Pause, Phase, Then};
+
+/// Automatic resumes of one loop (rule 4).
+const AUTOMATIC_RESUMES: u32 = 2;
+
+impl Converge {
+    fn ask(&mut self, asked: Asked, kind: QuestionKind, text: String, detail: String, options: &[Choice]) {
+        self.phase = Phase::Asking(asked);
+        let keys = self.keys();
+        self.docket.ask(kind, keys, text, detail, options);
+    }
+
+    pub(super) fn pause(
+        &mut self,
+        kind: PauseKind,
+        reason: String,
+        worker: Option<u32>,
+        evidence: String,
+        next: Next,
+    ) {
+        self.ask_pause(Pause { kind, reason, worker, evidence, next });
+    }
+
+    /// Says the reason, worker, evidence and next action, and how the gate stands meanwhile.
+    pub(super) fn ask_pause(&mut self, pause: Pause) {
+        let (kind, options) = match pause.kind {
+            PauseKind::Transient => ("transient", [Choice::ResumeLoop, Choice::StayPaused]),
+            PauseKind::Decision => ("decision", [Choice::StayPaused, Choice::ResumeLoop]),
+        };
+        let worker = pause.worker.map_or("none".to_owned(), |worker| worker.to_string());
+        let detail = format!(
+            "Pause: {kind}\nReason: {}\nWorker: {worker}\nEvidence: {}\nNext action: {}\n\n{}",
+            pause.reason,
+            if pause.evidence.trim().is_empty() { "none" } else { pause.evidence.trim() },
+            pause.next.words(),
+            self.report(Verdict::Paused),
+        );
+        let text = format!("Paused ({kind}): {}", one_line(&pause.reason));
+        self.ask(Asked::Pause(pause), QuestionKind::Pause, text, detail, &options);
+    }
+
+    pub(super) fn ask_standards_only(&mut self) {
+        self.ask(
+            Asked::StandardsOnly,
+            QuestionKind::StandardsOnly,
+            "No spec was found. Review along the Standards axis only?".to_owned(),
+            "A Standards-only run never counts as a two-axis pass: its gate is PASS_STANDARDS_ONLY. A spec can be named \
+             with `spec` in fix-loop.toml."
+                .to_owned(),
+            &[Choice::Yes, Choice::No],
+        );
+    }
+
+    pub(super) fn ask_first_scope(&mut self) {
+        self.scope_questions += 1;
+        self.ask(
+            Asked::FirstScope,
+            QuestionKind::Scope,
+            "The confirmed findings name no file: which files may change?".to_owned(),
+            "Answer with the files, one a line. Approved without files, the fixer starts with none and has to name each \
+             file it needs, which is asked before any edit."
+                .to_owned(),
+            &[Choice::ApproveScope, Choice::Defer],
+        );
+    }
+
+    pub(super) fn ask_more_scope(&mut self, job: Job, files: BTreeSet<Path>, why: &str) {
+        let detail = format!("Why: {why}");
+        self.ask_scope(Asked::MoreScope(job, files.clone()), &files, "needs to change", detail);
+    }
+
+    pub(super) fn ask_committed(
+        &mut self,
+        job: Job,
+        files: BTreeSet<Path>,
+        head: Option<String>,
+        diff: &str,
+    ) {
+        let detail =
+            format!("They are committed on the loop's branch. Rejected, the commit is taken back.\n{diff}");
+        self.ask_scope(Asked::Committed(job, files.clone(), head), &files, "has changed", detail);
+    }
+
+    fn ask_scope(&mut self, asked: Asked, files: &BTreeSet<Path>, what: &str, detail: String) {
+        self.scope_questions += 1;
+        let list: Vec<&str> = files.iter().map(String::as_str).collect();
+        let list = list.join(", ");
+        let text =
+            format!("The fixer of round {} {what} files outside its scope: {list}. Approve?", self.round);
+        let options = [Choice::ApproveScope, Choice::RejectScope, Choice::Defer];
+        self.ask(asked, QuestionKind::Scope, text, format!("Files: {list}\n{detail}"), &options);
+    }
+
+    /// Carries an answer out. False: it does not settle the question, which stays open.
+    pub(super) fn answered(
+        &mut self,
+        asked: Asked,
+        choice: Choice,
+        by: AnsweredBy,
+        text: Option<String>,
+    ) -> bool {
+        match (asked, choice) {
+            (Asked::StandardsOnly, Choice::Yes) => {
+                self.decided("review axes", "standards and spec", "standards only", text);
+                self.review(true);
+            }
+            (Asked::StandardsOnly, _) => {
+                let why = "a review without a spec was not approved".to_owned();
+                let evidence = "name one with `spec` in fix-loop.toml, or approve Standards only".to_owned();
+                self.pause(PauseKind::Decision, why, None, evidence, Next::Prepare);
+            }
+            (Asked::FirstScope, Choice::ApproveScope) => {
+                let typed = text.as_deref().map(str::trim).filter(|text| !text.is_empty());
+                if let Some(typed) = typed {
+                    let Some(paths) = named_paths(typed) else { return false };
+                    self.scope.extend(paths);
+                }
+                self.next_round(Job::Fix);
+            }
+            (Asked::MoreScope(job, files), Choice::ApproveScope) => {
+                self.told(&files, choice);
+                self.scope.extend(files);
+                self.dispatch(job);
+            }
+            (Asked::MoreScope(job, files), Choice::RejectScope) => {
+                self.told(&files, choice);
+                self.dispatch(job);
+            }
+            (Asked::Committed(job, files, head), Choice::ApproveScope) => {
+                self.told(&files, choice);
+                self.scope.extend(files);
+                self.inspect(job, head, false);
+            }
+            (Asked::Committed(job, files, _), Choice::RejectScope) => {
+                self.told(&files, choice);
+                self.restore(Then::Dispatch(job));
+            }
+            (Asked::FirstScope, _) => self.deferred(Job::Fix, false),
+            (Asked::MoreScope(job, _), _) => self.deferred(job, false),
+            (Asked::Committed(job, ..), _) => self.deferred(job, true),
+            (Asked::Pause(pause), choice) => return self.pause_answered(pause, choice, by, text),
+        }
+        true
+    }
+
+    fn pause_answered(&mut self, pause: Pause, choice: Choice, by: AnsweredBy, text: Option<String>) -> bool {
+        if by == AnsweredBy::Automatic {
+            let may_resume = pause.kind == PauseKind::Transient
+                && choice == Choice::ResumeLoop
+                && self.automatic < AUTOMATIC_RESUMES;
+            if !may_resume {
+                return false;
+            }
+            self.automatic += 1;
+        }
+        if choice == Choice::StayPaused {
+            self.finish_paused(&pause.reason);
+            return true;
+        }
+        if pause.kind == PauseKind::Decision {
+            self.decided("pause", &pause.reason, pause.next.words(), text.clone());
+            if let Some(choice) = text.filter(|text| !text.trim().is_empty()) {
+                self.answers.push(Told { question: pause.reason, choice });
+            }
+        }
+        self.go(pause.next);
+        true
+    }
+
+    fn deferred(&mut self, job: Job, is_committed: bool) {
+        let pause = Pause {
+            kind: PauseKind::Decision,
+            reason: "the wider scope was deferred".to_owned(),
+            worker: Some(self.last_worker),
+            evidence: String::new(),
+            next: Next::Dispatch(job),
+        };
+        if is_committed { self.restore(Then::Pause(pause)) } else { self.ask_pause(pause) }
+    }
+
+    fn told(&mut self, files: &BTreeSet<Path>, choice: Choice) {
+        let list: Vec<&str> = files.iter().map(String::as_str).collect();
+        self.answers.push(Told {
+            question: format!("May files outside the scope be changed: {}?", list.join(", ")),
+            choice: choice.words().to_owned(),
+        });
+    }
+
+    fn decided(&mut self, about: &str, old: &str, new: &str, reason: Option<String>) {
+        self.docket.record(Record::Decision {
+            about: about.to_owned(),
+            old: old.to_owned(),
+            new: new.to_owned(),
+            reason: reason
+                .filter(|text| !text.trim().is_empty())
+                .unwrap_or_else(|| "no reason given".to_owned()),
+        });
+    }
+}

@@ -1,0 +1,102 @@
+//! Every reachable state of the loop, against the rules.
+
+use super::super::super::explore::{Explored, Limits, explore};
+use super::super::super::vocabulary::*;
+use super::super::{Converge, ConvergeInput, Source, world};
+use super::rules::Watcher;
+
+/// Answers of workers, checks and people alone: what the first walk covers in every state (failing actions, a crash, a
+/// cancel) is left out.
+fn calm(machine: &Converge) -> Vec<(u64, Event)> {
+    let mut events = unattended(machine);
+    events.retain(|(_, event)| !matches!(event, Event::Answered { by: AnsweredBy::Automatic, .. }));
+    events
+}
+
+/// The same, with the answers that `--answer recommended` gives.
+fn unattended(machine: &Converge) -> Vec<(u64, Event)> {
+    let mut events = world::events(machine);
+    events.retain(|(_, event)| {
+        !matches!(event, Event::ActionFailed { .. } | Event::Interrupted { .. } | Event::Cancelled)
+    });
+    events
+}
+
+/// Everything but automatic answers, which have a walk of their own: they count, and each count is a state.
+fn attended(machine: &Converge) -> Vec<(u64, Event)> {
+    let mut events = world::events(machine);
+    events.retain(|(_, event)| !matches!(event, Event::Answered { by: AnsweredBy::Automatic, .. }));
+    events
+}
+
+fn walk(input: ConvergeInput, events: fn(&Converge) -> Vec<(u64, Event)>) -> Explored {
+    let explored = explore(
+        Converge::new(input.clone()),
+        Watcher::new(&input),
+        events,
+        |machine, watcher| Some(format!("{} | {}", world::key(machine), watcher.key())),
+        |watcher, seen| watcher.see(seen.event, seen.steps),
+        Limits { states: 60_000, depth: 1000 },
+    );
+    match explored {
+        Ok(explored) => {
+            assert!(!explored.cut, "a limit kept states from being looked at: {explored:?}");
+            explored
+        }
+        Err(broken) => panic!("{broken}"),
+    }
+}
+
+#[test]
+fn every_reachable_state_keeps_the_rules() {
+    let explored = walk(world::input(), attended);
+    assert!(explored.states > 1000 && explored.finished > 3, "{explored:?}");
+}
+
+#[test]
+fn every_reachable_state_keeps_the_rules_in_every_setting() {
+    let attached = |keys: &[&str]| Source::Attached(keys.iter().map(|key| world::finding(key)).collect());
+    let nowhere = Source::Attached(vec![NewFinding { file: None, ..world::finding("f1") }]);
+    let settings = [
+        ConvergeInput { source: attached(&["f1"]), ..world::input() },
+        ConvergeInput { source: attached(&[]), ..world::input() },
+        ConvergeInput { source: nowhere, ..world::input() },
+        ConvergeInput { standards_only: true, ..world::input() },
+        ConvergeInput {
+            source: attached(&["f1"]),
+            budget: Budget { workers: 2, minutes: 0, cost_usd: None },
+            ..world::input()
+        },
+    ];
+    for input in settings {
+        walk(input, calm);
+    }
+}
+
+#[test]
+fn automatic_answers_keep_the_rules_too() {
+    let source = Source::Attached(vec![world::finding("f1")]);
+    walk(ConvergeInput { source, ..world::input() }, unattended);
+}
+
+#[test]
+fn the_graph_names_every_state() {
+    let graph = world::graph().mermaid();
+    for state in [
+        "preparing",
+        "waiting_standards_only",
+        "reviewing",
+        "checking_findings",
+        "fixing",
+        "inspecting",
+        "closing",
+        "recovering",
+        "waiting_scope",
+        "paused_transient",
+        "paused_decision",
+        "restoring",
+        "finished",
+    ] {
+        assert!(graph.contains(state), "{state} is not in\n{graph}");
+    }
+}

@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""A `command` agent that follows a recipe: scripted.py RECIPE_FILE LOG_FOLDER.
+
+It reads the brief on stdin and carries out the steps of the first rule that matches it. Each brief is kept in the log
+folder as NUMBER.json, in the order of the dispatches, before anything is done.
+
+Recipe: [{"when": {...}, "do": [step, ...]}, ...]. `when` may name `role`, `round`, `nth` (the how manyeth dispatch of that
+role it is, from 1), `title` (part of a finding's title) and `answered` (whether a question was answered before).
+
+Steps, in the order given:
+  {"edit": [file, old, new]}      replace the one place where `old` stands; it must be there
+  {"write": [file, text]}         write a whole file, with its folders
+  {"append": [file, text]}
+  {"delete": file}
+  {"rename": [from, to]}
+  {"mode": [file, octal]}
+  {"run": [argument, ...]}        run a program to its end, such as git; it must succeed
+  {"spawn": [argument, ...]}      leave a program running in a session of its own; its pid goes to LOG/spawned
+  {"stderr": text}
+  {"report": object}              print the report; `files_changed` is filled in from the steps when it is absent
+  {"judge": verdict, "severity"?, "evidence"?, "new"?: [finding]}
+                                  print a ReviewOutput with this verdict on every finding of the brief
+  {"raw": text}                   print anything
+  {"mark": file}                  create LOG/file, so that a test knows that this point was reached
+  {"await": file}                 go on when LOG/file exists
+  {"hang": true}                  never come back, whatever signal asks for it
+  {"exit": code}                  end with this code
+  {"kill": signal number}         end by this signal
+"""
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+
+def main():
+    recipe_file, log = Path(sys.argv[1]), Path(sys.argv[2])
+    text = sys.stdin.read()
+    brief = json.loads(text)
+    log.mkdir(parents=True, exist_ok=True)
+    nth = keep(log, text, brief["role"])
+    for rule in json.loads(recipe_file.read_text()):
+        if matches(rule.get("when", {}), brief, nth):
+            return follow(rule["do"], brief, log)
+    print(f"no rule for {brief['role']} in round {brief['round']}, dispatch {nth}", file=sys.stderr)
+    return 64
+
+
+def keep(log, text, role):
+    """Logs the brief and says the how manyeth of its role it is."""
+    number = 1
+    while True:
+        try:
+            with open(log / f"{number:03}.json", "x") as file:
+                file.write(text)
+            break
+        except FileExistsError:
+            number += 1
+    earlier = [json.loads((log / f"{n:03}.json").read_text()) for n in range(1, number)]
+    return 1 + sum(1 for brief in earlier if brief["role"] == role)
+
+
+def matches(when, brief, nth):
+    for key, wanted in when.items():
+        if key == "nth":
+            found = nth
+        elif key == "title":
+            if not any(wanted in finding["title"] for finding in brief["findings"]):
+                return False
+            continue
+        elif key == "answered":
+            found = bool(brief["questions_answered"])
+        else:
+            found = brief[key]
+        if found != wanted:
+            return False
+    return True
+
+
+def follow(steps, brief, log):
+    changed = []
+
+    def touch(*files):
+        changed.extend(file for file in files if file not in changed)
+
+    for step in steps:
+        if "edit" in step:
+            file, old, new = step["edit"]
+            before = Path(file).read_bytes()
+            if before.count(old.encode()) != 1:
+                print(f"{file} does not hold exactly one {old!r}", file=sys.stderr)
+                return 65
+            Path(file).write_bytes(before.replace(old.encode(), new.encode()))
+            touch(file)
+        elif "write" in step:
+            file, content = step["write"]
+            Path(file).parent.mkdir(parents=True, exist_ok=True)
+            Path(file).write_bytes(content.encode())
+            touch(file)
+        elif "append" in step:
+            file, content = step["append"]
+            with open(file, "ab") as target:
+                target.write(content.encode())
+            touch(file)
+        elif "delete" in step:
+            os.remove(step["delete"])
+            touch(step["delete"])
+        elif "rename" in step:
+            os.rename(*step["rename"])
+            touch(*step["rename"])
+        elif "mode" in step:
+            file, mode = step["mode"]
+            os.chmod(file, int(mode, 8))
+            touch(file)
+        elif "run" in step:
+            subprocess.run(step["run"], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        elif "spawn" in step:
+            child = subprocess.Popen(
+                step["spawn"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+            with open(log / "spawned", "a") as pids:
+                pids.write(f"{child.pid}\n")
+        elif "stderr" in step:
+            print(step["stderr"], file=sys.stderr, flush=True)
+        elif "report" in step:
+            report = {"summary": "did as the recipe says", "concerns": None, "blocked_by": None}
+            if "needs_scope_expansion" in step["report"] or "phase" in step["report"]:
+                report = {}
+            elif brief["role"] in ("fixer", "recoverer"):
+                report["files_changed"] = changed
+            else:
+                report = {}
+            report.update(step["report"])
+            print(json.dumps(report), flush=True)
+        elif "judge" in step:
+            print(json.dumps(judgement(step, brief)), flush=True)
+        elif "raw" in step:
+            print(step["raw"], flush=True)
+        elif "mark" in step:
+            (log / step["mark"]).touch()
+        elif "await" in step:
+            while not (log / step["await"]).exists():
+                time.sleep(0.02)
+        elif "hang" in step:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            while True:
+                time.sleep(3600)
+        elif "exit" in step:
+            return step["exit"]
+        elif "kill" in step:
+            os.kill(os.getpid(), step["kill"])
+        else:
+            print(f"no such step: {step}", file=sys.stderr)
+            return 66
+    return 0
+
+
+def judgement(step, brief):
+    findings = []
+    for finding in brief["findings"]:
+        judged = dict(finding, verdict=step["judge"], evidence=step.get("evidence", "looked at the diff"))
+        if "severity" in step:
+            judged["severity"] = step["severity"]
+        findings.append(judged)
+    return {"schema_version": "v1", "findings": findings + step.get("new", []), "checks_run": []}
+
+
+sys.exit(main())

@@ -1,0 +1,8 @@
+# The pinned versions of the programs that the tests run against. Sourced by tests/run and by the installers.
+NEOVIM=0.11.4
+CODE_SERVER=4.139.1
+NODE=24.22.3
+PLAYWRIGHT=1.65.1
+PYTEST=9.2.0
+CLAUDE_CODE=2.1.332
+CODEX=0.171.0

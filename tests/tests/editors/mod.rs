@@ -1,0 +1,4 @@
+//! Real editors, driven as a person drives them.
+
+mod nvim;
+mod vscode;

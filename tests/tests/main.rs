@@ -1,0 +1,10 @@
+//! End to end: the real program, real git, real editors, real agents.
+//!
+//! `tests/run` sorts these by the name of their module: `lsp`, `agents` and `editors` are tiers of their own, all others
+//! are the tier `git`.
+
+mod docs;
+mod editors;
+mod harness;
+mod lsp;
+mod story;
