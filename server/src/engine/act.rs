@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::config::Config;
 use crate::process::{Cancel, Supervisor};
-use crate::protocol::{Action, Event, RestorePoint, Step};
+use crate::protocol::{Action, Changes, Event, FailureClass, RestorePoint, Spent, Step, WorkerFailure};
 use crate::workspace::{
     Checkpoint, CheckpointName, NotStaged, OwnBytes, RepoPath, Scope, StageRefused, Workspace,
 };
@@ -55,6 +55,17 @@ pub(super) async fn carry_out(job: Job) {
     let job = Arc::new(job);
     let event = match perform(&job).await {
         Ok(event) => event,
+        // A dispatch that could not be carried out is a worker that failed, through no fault of its own.
+        Err(reason) if matches!(job.step.action, Action::Dispatch(_)) => Event::WorkerFailed {
+            action: job.step.id,
+            failure: WorkerFailure {
+                class: FailureClass::Environment,
+                message: reason,
+                advice: "Mend what is named, then retry.".into(),
+            },
+            changes: Changes::default(),
+            spent: Spent::default(),
+        },
         Err(reason) => Event::ActionFailed { action: job.step.id, reason },
     };
     let _ = job.driver.send(Message::Internal(Internal::Acted {

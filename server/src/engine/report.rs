@@ -224,10 +224,15 @@ impl RunReport {
                     (gate.verdict, gate.outcome, gate.reason) = ("PAUSED", "paused", reason)
                 }
             }
-            if matches!(gate.verdict, "PASS" | "PASS_STANDARDS_ONLY") {
-                gate.open_confirmed_findings = 0;
-            } else {
-                gate.open_confirmed_findings = gate.open_confirmed_findings;
+            // The machine counts root causes, regressions of the fix included; its own block says how many.
+            let block = run
+                .view
+                .finished
+                .as_ref()
+                .and_then(|ending| ending.block.clone())
+                .or_else(|| run.open_question().map(|open| open.detail.clone()));
+            if let Some(told) = block.as_deref().and_then(crate::protocol::converge::parse_gate) {
+                gate.open_confirmed_findings = told.open_confirmed_findings as usize;
             }
             self.exit = u8::from(gate.verdict == "PAUSED" || refused > 0);
             return;

@@ -45,8 +45,15 @@ pub fn input() -> RereviewInput {
 
 pub fn graph() -> Graph {
     let mut graph = Graph::default();
-    graph.walk(Rereview::new(input()), events, key, |view: &View| view.state.to_owned());
+    graph.walk(Rereview::new(input()), attended, key, |view: &View| view.state.to_owned());
     graph
+}
+
+/// Everything that can happen next, but for automatic answers: they lead where a person's lead, or nowhere.
+pub fn attended(machine: &Rereview) -> Vec<(u64, Event)> {
+    let mut events = events(machine);
+    events.retain(|(_, event)| !matches!(event, Event::Answered { by: AnsweredBy::Automatic, .. }));
+    events
 }
 
 /// What makes two states the same: everything that a later decision depends on. Words do not, nor do the numbers of
