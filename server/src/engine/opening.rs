@@ -10,7 +10,7 @@ use crate::protocol::{Action, Event, FindingKey, QuestionKind, Step};
 
 use super::api::{FindingView, NoticeLevel, Refusal, RefusalKind, Reply};
 use super::commands::{done, refuse};
-use super::driver::Driver;
+use super::driver::{Answers, Driver};
 use super::ledger::{Entry, LoopFinding, LoopId, Opened};
 use super::running::MachineStart;
 use super::{batch, restoring, starting, view};
@@ -58,7 +58,8 @@ impl OwnQuestion {
         match &self.asked {
             Asked::Trust => format!("trust{}", self.serial),
             Asked::DirtyBuffer { r#loop, .. } => format!("{loop}.buffer{}", self.serial, loop = r#loop),
-            Asked::Resume { r#loop, .. } => format!("{loop}.resume{}", self.serial, loop = r#loop),
+            // The same in every process, so that it can be read in one and answered in another.
+            Asked::Resume { r#loop, .. } => format!("{loop}.resume", loop = r#loop),
         }
     }
 
@@ -224,7 +225,15 @@ impl Driver {
         let id = self.state.next_loop();
         let agent = starting::fixer_name(self);
         let base = self.inbox.review_base();
-        self.write(Entry::Opened(Box::new(Opened { id, findings, start, agent, follows, base })));
+        self.write(Entry::Opened(Box::new(Opened {
+            id,
+            findings,
+            start,
+            agent,
+            follows,
+            base,
+            commands: self.commands_hash.clone(),
+        })));
         id
     }
 
@@ -242,6 +251,17 @@ impl Driver {
     pub(super) fn review(&mut self) -> Result<Reply, Refusal> {
         self.can_write()?;
         self.open_converge(None)
+    }
+
+    /// What goes on is what was trusted when the loop opened, or what is trusted now (DESIGN 11).
+    pub(super) fn may_go_on(&self, id: LoopId) -> Result<(), Refusal> {
+        if self.is_trusted() || self.state.loops[&id].opened.commands == self.commands_hash {
+            return Ok(());
+        }
+        refuse(
+            RefusalKind::Environment,
+            "the commands that the configuration names have changed and are not trusted; look at them, then `fix-loop trust`",
+        )
     }
 
     fn open_converge(&mut self, attached: Option<Vec<LoopFinding>>) -> Result<Reply, Refusal> {
@@ -285,17 +305,35 @@ impl Driver {
 
     // ------------------------------------------------------------ interrupted loops
 
-    /// At the start of a driver: every loop that an earlier process left in the middle of something.
+    /// At the start of a driver: every loop that an earlier process left in the middle of something. Its workers are ended.
     pub(super) fn find_interrupted(&mut self) {
-        let left: Vec<LoopId> =
-            self.state.loops.values().filter(|run| run.is_working()).map(|run| run.id()).collect();
-        for id in left {
-            let run = &self.state.loops[&id];
+        for run in self.state.loops.values().filter(|run| run.is_working()) {
             for worker in run.traces.workers.iter().filter(|worker| worker.outcome.is_none()) {
                 if let Some(process) = &worker.process {
                     crate::process::end_leftover(process);
                 }
             }
+        }
+        self.mark_interrupted();
+        if self.setup.answers == Answers::Recommended {
+            for id in self.interrupted.clone() {
+                self.own_questions.retain(|question| question.r#loop() != Some(id));
+                let went = self.resume(id, true);
+                let (level, said) = match went {
+                    Ok(reply) => (NoticeLevel::Info, reply.message),
+                    Err(refusal) => (NoticeLevel::Error, refusal.message),
+                };
+                self.notice(level, Some(id), said);
+            }
+        }
+    }
+
+    /// The same for a process that only looks, while nobody drives.
+    pub(super) fn mark_interrupted(&mut self) {
+        let left: Vec<LoopId> =
+            self.state.loops.values().filter(|run| run.is_working()).map(|run| run.id()).collect();
+        for id in left {
+            let run = &self.state.loops[&id];
             let detail = format!(
                 "It was {} when the process that drove it ended. Resuming repeats what was under way; restoring puts back \
                  the loop's own bytes and leaves its findings open.",
@@ -310,6 +348,9 @@ impl Driver {
 
     pub(super) fn resume(&mut self, id: LoopId, go_on: bool) -> Result<Reply, Refusal> {
         self.can_write()?;
+        if go_on {
+            self.may_go_on(id)?;
+        }
         self.interrupted.remove(&id);
         self.write(Entry::Resumed { r#loop: id });
         let run = &self.state.loops[&id];
