@@ -477,9 +477,11 @@ pub(super) async fn failures_as_findings(
         return Err(format!("check {name} {why}"));
     }
     let drafts = checks::from_failures::drafts(&run, root);
-    let mut output = findings::ReviewOutput::default();
-    output.source = Some(format!("check {name}"));
-    output.checks_run = vec![run.summary()];
+    let mut output = findings::ReviewOutput {
+        source: Some(format!("check {name}")),
+        checks_run: vec![run.summary()],
+        ..findings::ReviewOutput::default()
+    };
     for (index, draft) in drafts.into_iter().enumerate() {
         let mut finding = findings::Finding::new(index as u64 + 1, findings::Severity::P1, draft.title);
         finding.body = draft.body;
