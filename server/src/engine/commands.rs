@@ -306,6 +306,7 @@ impl Driver {
     pub(super) fn cancel_loop(&mut self, id: LoopId) {
         self.own_questions.retain(|question| question.r#loop() != Some(id));
         self.interrupted.remove(&id);
+        self.held.remove(&id);
         match self.running.get_mut(&id) {
             Some(running) => {
                 running.cancelling = true;

@@ -27,6 +27,7 @@ use super::ledger::{Entry, Ledger, LoopId, Produced};
 use super::opening::OwnQuestion;
 use super::plan::Plan;
 use super::report::RunReport;
+use super::running::LoopRun;
 use super::state::State;
 use super::{requests, view};
 
@@ -124,6 +125,8 @@ pub(super) struct Driver {
     /// Loops that had ended before this process began to drive: none of its work.
     pub ended_before: BTreeSet<LoopId>,
     pub running: HashMap<LoopId, Running>,
+    /// What follows from an answer while another loop is at work in the user's tree: it waits for its turn.
+    pub held: BTreeMap<LoopId, Vec<Step>>,
     pub activity: BTreeMap<LoopId, String>,
     pub questions_answered_by_us: BTreeSet<String>,
     pub messages: mpsc::UnboundedSender<Message>,
@@ -337,6 +340,10 @@ impl Driver {
 
     pub(super) fn start_action(&mut self, id: LoopId, step: Step) {
         let Some(workspace) = self.workspace.clone() else { return };
+        if self.must_wait_its_turn(id) {
+            self.held.entry(id).or_default().push(step);
+            return;
+        }
         self.write(Entry::Begun { r#loop: id, action: step.id });
         let Some(run) = self.state.loops.get(&id) else { return };
         let running = self.running.entry(id).or_insert_with(|| Running {
@@ -411,8 +418,25 @@ impl Driver {
         self.after_end(id);
     }
 
+    /// Another loop is at work in the user's tree, where one writes at a time (DESIGN 7.6): the guard of each would take
+    /// the other's work for its own worker's.
+    fn must_wait_its_turn(&self, id: LoopId) -> bool {
+        let writes = |id: LoopId| self.state.loops.get(&id).is_some_and(|run| run.writes_in_the_users_tree());
+        let at_work = |run: &LoopRun| {
+            run.is_working() && !self.interrupted.contains(&run.id()) && !self.held.contains_key(&run.id())
+        };
+        writes(id) && self.state.loops.values().any(|run| run.id() != id && writes(run.id()) && at_work(run))
+    }
+
     /// Starts whatever may start now. In the user's own tree one loop writes at a time (DESIGN 7.6).
     pub(super) fn pump(&mut self) {
+        while !self.stopping
+            && let Some(id) = self.held.keys().copied().find(|&id| !self.must_wait_its_turn(id))
+        {
+            for step in self.held.remove(&id).unwrap_or_default() {
+                self.start_action(id, step);
+            }
+        }
         if self.lock.is_none() || self.stopping || self.fixing_off.is_some() || !self.setup.starts {
             return;
         }

@@ -287,6 +287,16 @@ impl Inbox {
         self.listed = listed;
     }
 
+    /// Workable findings of which a file cannot be worked on here, with the reason.
+    pub fn refuse(&mut self, why_not: impl Fn(&str) -> Option<String>) {
+        for listed in self.listed.iter_mut().filter(|listed| listed.listing == Listing::Workable) {
+            let files = listed.finding.file.iter().chain(&listed.finding.related_files);
+            if let Some(reason) = files.map(String::as_str).find_map(&why_not) {
+                listed.listing = Listing::Refused(reason);
+            }
+        }
+    }
+
     pub fn listed(&self) -> &[Listed] {
         &self.listed
     }

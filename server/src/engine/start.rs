@@ -80,6 +80,7 @@ pub fn start(setup: Setup) -> Result<EngineHandle, StartError> {
         interrupted: BTreeSet::new(),
         ended_before: BTreeSet::new(),
         running: HashMap::new(),
+        held: BTreeMap::new(),
         activity: BTreeMap::new(),
         questions_answered_by_us: BTreeSet::new(),
         messages: handle.messages.clone(),
@@ -218,6 +219,16 @@ impl Driver {
             .collect();
         let gaps_are_work = self.protocol() == crate::config::Protocol::Rereview;
         self.inbox.judge(&confirmed, gaps_are_work);
+        if let Some(workspace) = self.workspace.clone() {
+            self.inbox.refuse(|path| {
+                let inner = workspace.nested_repository(&RepoPath::new(path).ok()?)?;
+                let folder = inner.under(workspace.root());
+                Some(format!(
+                    "{path} is inside the submodule or repository {inner}; open {} to fix it there",
+                    folder.display()
+                ))
+            });
+        }
         if self.lock.is_some() && self.ledger.is_some() && *self.inbox.memory() != self.state.memory {
             let memory: Memory = self.inbox.memory().clone();
             self.write(Entry::Seen { memory: Box::new(memory) });

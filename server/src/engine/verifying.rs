@@ -39,7 +39,7 @@ impl PlaceOfBefore {
         let Some(worktree) = self.worktree else { return };
         let gone = job
             .blocking(move |job| {
-                job.tools.workspace.remove_worktree(&worktree).map_err(|error| error.to_string())
+                job.tools.workspace.discard_worktree(&worktree).map_err(|error| error.to_string())
             })
             .await;
         if let Err(error) = gone {

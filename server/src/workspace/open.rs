@@ -103,6 +103,11 @@ impl Workspace {
         Ok(workspace)
     }
 
+    /// The submodule or other repository inside this one that a path lies in: nothing of it can be staged here.
+    pub fn nested_repository(&self, path: &RepoPath) -> Option<RepoPath> {
+        path.ancestors().find(|folder| folder.under(&self.root).join(".git").exists())
+    }
+
     /// A folder below a gitlink of this very repository is a submodule that is not checked out.
     fn refuse_gitlink(&self) -> Result<(), OpenError> {
         let Some(prefix) = &self.prefix else { return Ok(()) };

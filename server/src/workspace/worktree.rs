@@ -107,6 +107,14 @@ impl Workspace {
         Ok(())
     }
 
+    /// The same, and its branch goes, too: for worktrees in which nothing is committed.
+    pub fn discard_worktree(&self, worktree: &Worktree) -> Result<()> {
+        self.remove_worktree(worktree)?;
+        let branch = format!("refs/heads/{}", worktree.branch);
+        self.git.run(&["update-ref", "-d", branch.as_str()])?;
+        Ok(())
+    }
+
     /// Puts a worktree of ours to a commit, and drops everything uncommitted in it.
     pub fn reset_managed(&self, worktree: &Worktree, to: &str) -> Result<()> {
         self.require_managed(worktree)?;

@@ -124,7 +124,7 @@ fn a_fix_of_the_users_own_is_proven_by_a_check_that_was_red_at_head() {
 
 #[test]
 fn a_fix_of_the_users_own_that_no_check_shows_is_judged_by_the_verifier() {
-    for (verdict, code, state) in [("rejected", 0, "resolved"), ("confirmed", 1, "open")] {
+    for (verdict, code, state) in [("rejected", 0, "resolved"), ("confirmed", 1, "manual")] {
         let project = Project::new(Script::new().on("verifier", [step::judge(verdict, "looked")]));
         project.repo.fix_loop(["trust"]).expect(0);
         project.repo.findings(&[finding("f1", "other.txt", 1, "other is vague")]);
@@ -191,4 +191,26 @@ fn a_signal_cancels_ends_the_workers_and_restores_the_tree() {
         assert_eq!(project.stands("f1"), "open");
         assert_eq!(project.status()["questions"], json!([]));
     }
+}
+
+#[test]
+fn what_the_user_does_while_a_question_waits_is_theirs() {
+    let project = Project::new(fixer());
+    let config = project.repo.read("fix-loop.toml").replace("[\"sh\", \"check.sh\"]", "[\"no-such-tool\"]");
+    project.repo.config(&config);
+    let report = project.run(&[]).expect(1).json();
+    assert_eq!(report["waiting"], json!(["f1"]));
+    assert_eq!(project.status()["questions"][0]["kind"], "inconclusive");
+    project.repo.write("other.txt", "written while it waited\n");
+    project.repo.write("new.txt", "new\n");
+    project.repo.git(["add", "new.txt"]);
+    project.repo.write("app.txt", APP.replace("BAD", "GOOD").replace("seven", "mine"));
+    let before = everything(&project.repo);
+    let output = project.repo.fix_loop(["answer", "L1.q1", "Retry verification"]).expect(1);
+    assert_eq!(everything(&project.repo), before, "{output}");
+    let question = project.status()["questions"][0].clone();
+    let id = question["id"].as_str().expect("text");
+    project.repo.fix_loop(["answer", id, "Accept fix without verification"]).expect(0);
+    assert_eq!(everything(&project.repo), before);
+    assert_eq!(project.stands("f1"), "resolved");
 }
