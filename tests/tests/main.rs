@@ -3,8 +3,10 @@
 //! `tests/run` sorts these by the name of their module: `lsp`, `agents` and `editors` are tiers of their own, all others
 //! are the tier `git`.
 
+mod converge;
 mod docs;
 mod editors;
 mod harness;
 mod lsp;
+mod rereview;
 mod story;

@@ -85,10 +85,7 @@ impl Driver {
             }
             Command::FixAll => {
                 let all = self.all_fixable(|_| true);
-                if all.is_empty() {
-                    return done("there is nothing to fix");
-                }
-                self.fix(all)
+                self.fix_all(all)
             }
             Command::Defer { finding, reason } => {
                 let found = self.find(&finding)?;
@@ -223,6 +220,7 @@ impl Driver {
         }
         let words: Vec<&str> = question.options.iter().map(|option| option.words()).collect();
         let chosen: Choice = question.options[pick(&words, choice)?];
+        self.answered = Some(r#loop);
         self.feed(
             r#loop,
             Event::Answered {
