@@ -5,7 +5,8 @@ It reads the brief on stdin and carries out the steps of the first rule that mat
 folder as NUMBER.json, in the order of the dispatches, before anything is done.
 
 Recipe: [{"when": {...}, "do": [step, ...]}, ...]. `when` may name `role`, `round`, `nth` (the how manyeth dispatch of that
-role it is, from 1), `title` (part of a finding's title) and `answered` (whether a question was answered before).
+role it is, from 1), `title` (part of a finding's title), `says` (part of the instructions) and `answered` (whether a
+question was answered before).
 
 Steps, in the order given:
   {"edit": [file, old, new]}      replace the one place where `old` stands; it must be there
@@ -20,6 +21,10 @@ Steps, in the order given:
   {"report": object}              print the report; `files_changed` is filled in from the steps when it is absent
   {"judge": verdict, "severity"?, "evidence"?, "new"?: [finding]}
                                   print a ReviewOutput with this verdict on every finding of the brief
+  {"commit": message}             commit everything
+  {"footer": object}              print the footer of `converge` as the worktree really is, with these keys over it
+  {"consolidate": {n: verdict}}   print a checker's report: one root cause per finding of the brief, CONFIRMED unless named
+  {"close": {id: state}}          print a closer's report: every root cause of the brief RESOLVED unless named
   {"raw": text}                   print anything
   {"mark": file}                  create LOG/file, so that a test knows that this point was reached
   {"await": file}                 go on when LOG/file exists
@@ -54,8 +59,11 @@ def keep(log, text, role):
     number = 1
     while True:
         try:
-            with open(log / f"{number:03}.json", "x") as file:
-                file.write(text)
+            # Whole or not at all: two workers may start at once.
+            part = log / f".{os.getpid()}.part"
+            part.write_text(text)
+            os.link(part, log / f"{number:03}.json")
+            part.unlink()
             break
         except FileExistsError:
             number += 1
@@ -69,6 +77,10 @@ def matches(when, brief, nth):
             found = nth
         elif key == "title":
             if not any(wanted in finding["title"] for finding in brief["findings"]):
+                return False
+            continue
+        elif key == "says":
+            if wanted not in brief["instructions"]:
                 return False
             continue
         elif key == "answered":
@@ -138,6 +150,31 @@ def follow(steps, brief, log):
             print(json.dumps(report), flush=True)
         elif "judge" in step:
             print(json.dumps(judgement(step, brief)), flush=True)
+        elif "commit" in step:
+            subprocess.run(["git", "add", "--all"], check=True)
+            subprocess.run(["git", "commit", "--quiet", "-m", step["commit"]], check=True)
+        elif "footer" in step:
+            print(json.dumps(footer(brief, step["footer"])), flush=True)
+        elif "consolidate" in step:
+            said = [
+                {
+                    "id": f"standards-{n}", "verdict": step["consolidate"].get(str(n), "CONFIRMED"), "from": [n],
+                    "root_cause": finding["title"], "evidence": f"looked at {finding['file']}",
+                }
+                for n, finding in enumerate(brief["findings"], 1)
+            ]
+            print(json.dumps(footer(brief, {"findings": said})), flush=True)
+        elif "close" in step:
+            said = [
+                {"id": f["id"], "state": step["close"].get(f["id"], "RESOLVED"), "evidence": "looked at the delta"}
+                for f in brief["findings"]
+            ]
+            known = [f["id"] for f in brief["findings"]]
+            said += [
+                {"id": id, "state": state, "evidence": "the fix broke it", "file": "app.txt", "line": 1}
+                for id, state in step["close"].items() if state == "CONFIRMED_FIX_REGRESSION" and id not in known
+            ]
+            print(json.dumps(footer(brief, {"findings": said})), flush=True)
         elif "raw" in step:
             print(step["raw"], flush=True)
         elif "mark" in step:
@@ -157,6 +194,18 @@ def follow(steps, brief, log):
             print(f"no such step: {step}", file=sys.stderr)
             return 66
     return 0
+
+
+def footer(brief, over):
+    def git(*arguments):
+        return subprocess.run(["git", *arguments], check=True, capture_output=True, text=True).stdout.strip()
+
+    phases = {"reviewer": "review", "checker": "check", "fixer": "fix", "recoverer": "recover", "closer": "close"}
+    return {
+        "phase": phases[brief["role"]], "status": "DONE", "base": brief["base"], "head": git("rev-parse", "HEAD"),
+        "tree": "dirty" if git("status", "--porcelain") else "clean", "validation": "PASS",
+        "validation_command": "sh check.sh", "blocked_by": None, **over,
+    }
 
 
 def judgement(step, brief):

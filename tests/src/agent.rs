@@ -59,6 +59,22 @@ pub mod step {
     pub fn judge(verdict: &str, evidence: &str) -> Step {
         json!({"judge": verdict, "evidence": evidence})
     }
+    /// Commits everything in the worker's folder.
+    pub fn commit(message: &str) -> Step {
+        json!({"commit": message})
+    }
+    /// The footer of `converge`, true but for what is given here.
+    pub fn footer(over: Value) -> Step {
+        json!({"footer": over})
+    }
+    /// A checker that confirms every finding but those named by their number.
+    pub fn consolidate(verdicts: Value) -> Step {
+        json!({"consolidate": verdicts})
+    }
+    /// A closer that resolves every root cause but those named by their id.
+    pub fn close(states: Value) -> Step {
+        json!({"close": states})
+    }
     pub fn raw(text: &str) -> Step {
         json!({"raw": text})
     }

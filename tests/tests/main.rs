@@ -4,10 +4,12 @@
 //! are the tier `git`.
 
 mod cli;
+mod converge;
 mod docs;
 mod editors;
 mod harness;
 mod headless;
 mod lsp;
 mod package;
+mod rereview;
 mod story;

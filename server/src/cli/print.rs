@@ -147,8 +147,28 @@ pub fn report(report: &RunReport, snapshot: &Snapshot) {
         eprintln!("finding {}: {}", id(&ignored.id), ignored.reason);
     }
     questions(snapshot);
-    for block in &report.blocks {
-        eprintln!("\n{}", block.trim_end());
+    ending(report);
+}
+
+/// How the run ended, as its protocol says it: `rereview` with one terminal word, `converge` with its gate.
+pub fn ending(report: &RunReport) {
+    let blocks = || {
+        for block in &report.blocks {
+            eprintln!("\n{}", block.trim_end());
+        }
+    };
+    match (report.protocol.as_str(), report.gate.outcome) {
+        ("rereview", "done") => {
+            blocks();
+            eprintln!("\ndone");
+        }
+        ("rereview", word @ ("blocked" | "failed")) => {
+            blocks();
+            eprintln!("\n{word}: {}", report.gate.reason);
+        }
+        _ => {
+            eprintln!("\n{}: {}", report.gate.verdict, report.gate.reason);
+            blocks();
+        }
     }
-    eprintln!("\n{}: {}", report.gate.verdict, report.gate.reason);
 }

@@ -336,7 +336,10 @@ async fn ask_at_terminal(question: &QuestionView) -> Option<String> {
 pub async fn conclude(engine: &EngineHandle, only: Vec<String>, format: Format) -> Outcome {
     let report = engine.report_on(only).await?;
     match format {
-        Format::Json => print::json(&report)?,
+        Format::Json => {
+            print::ending(&report);
+            print::json(&report)?;
+        }
         Format::Text => print::report(&report, &engine.snapshot()),
     }
     Ok(Exit::of_report(report.exit))

@@ -85,10 +85,7 @@ impl Driver {
             }
             Command::FixAll => {
                 let all = self.all_fixable(|_| true);
-                if all.is_empty() {
-                    return done("there is nothing to fix");
-                }
-                self.fix(all)
+                self.fix_all(all)
             }
             Command::Defer { finding, reason } => {
                 let found = self.find(&finding)?;
@@ -227,14 +224,9 @@ impl Driver {
             );
         }
         self.may_go_on(r#loop)?;
-        if !self.is_trusted() {
-            return refuse(
-                RefusalKind::Environment,
-                "this workspace is not trusted, and an answer may start an agent or a check; trust it with `fix-loop trust`",
-            );
-        }
         let words: Vec<&str> = question.options.iter().map(|option| option.words()).collect();
         let chosen: Choice = question.options[pick(&words, choice)?];
+        self.answered = Some(r#loop);
         self.feed(
             r#loop,
             Event::Answered {

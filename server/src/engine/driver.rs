@@ -120,6 +120,8 @@ pub(super) struct Driver {
     pub own_questions: Vec<OwnQuestion>,
     /// The highest serial of an own question so far.
     pub asked_before: u32,
+    /// The loop whose question this process was last given an answer to: what it reports is about that loop.
+    pub answered: Option<LoopId>,
     /// Loops interrupted by the end of an earlier process, until the user has answered.
     pub interrupted: BTreeSet<LoopId>,
     /// Loops that had ended before this process began to drive: none of its work.

@@ -316,15 +316,42 @@ impl Inbox {
 
     /// What a loop is opened with.
     pub fn loop_finding(&self, fingerprint: &str) -> Option<LoopFinding> {
-        let listed = self.listed.iter().find(|listed| {
-            listed.fingerprint == fingerprint && matches!(listed.listing, Listing::Workable)
-        })?;
+        let mut opened = self.as_opened(fingerprint, |listing| *listing == Listing::Workable)?;
+        opened.finding.verdict = Some(findings::Verdict::Confirmed);
+        Some(opened)
+    }
+
+    /// What a converging loop is opened with: a finding that nobody has confirmed keeps having no verdict, and its
+    /// checker gives one.
+    pub fn attached_finding(&self, fingerprint: &str) -> Option<LoopFinding> {
+        self.loop_finding(fingerprint)
+            .or_else(|| self.as_opened(fingerprint, |listing| *listing == Listing::Unconfirmed))
+    }
+
+    /// P0/P1 that nobody has judged. Outdated and resolved comments are listed, and not worked on.
+    pub fn unconfirmed(&self) -> Vec<String> {
+        let fingerprints = self.intake.unconfirmed.iter().map(|finding| finding.fingerprint.to_string());
+        fingerprints
+            .filter(|fingerprint| {
+                self.listed.iter().any(|listed| {
+                    listed.fingerprint == *fingerprint
+                        && listed.listing == Listing::Unconfirmed
+                        && !["outdated", "resolved"]
+                            .iter()
+                            .any(|word| listed.finding.extra.get(*word) == Some(&Value::Bool(true)))
+                })
+            })
+            .collect()
+    }
+
+    fn as_opened(&self, fingerprint: &str, fits: impl Fn(&Listing) -> bool) -> Option<LoopFinding> {
+        let listed =
+            self.listed.iter().find(|listed| listed.fingerprint == fingerprint && fits(&listed.listing))?;
         let mut finding = listed.finding.clone();
         if let Some((start, end)) = listed.lines {
             finding.line_start = Some(start);
             finding.line_end = Some(end);
         }
-        finding.verdict = Some(findings::Verdict::Confirmed);
         Some(LoopFinding { fingerprint: fingerprint.to_owned(), shown: listed.shown.clone(), finding })
     }
 

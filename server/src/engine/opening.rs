@@ -13,6 +13,7 @@ use super::commands::{done, refuse};
 use super::driver::{Answers, Driver};
 use super::ledger::{Entry, LoopFinding, LoopId, Opened};
 use super::running::MachineStart;
+use super::status::FindingState;
 use super::{batch, restoring, starting, view};
 use crate::workspace::RepoPath;
 
@@ -156,11 +157,12 @@ impl Driver {
     pub(super) fn fix(&mut self, fingerprints: Vec<String>) -> Result<Reply, Refusal> {
         self.can_write()?;
         let protocol = self.protocol();
+        if protocol == Protocol::Converge {
+            let attached = fingerprints.iter().filter_map(|one| self.inbox.attached_finding(one)).collect();
+            return self.open_converge(attached);
+        }
         let findings: Vec<LoopFinding> =
             fingerprints.iter().filter_map(|fingerprint| self.inbox.loop_finding(fingerprint)).collect();
-        if protocol == Protocol::Converge {
-            return self.open_converge(Some(findings));
-        }
         let findings = self.only_stageable(findings)?;
         let files: Vec<BTreeSet<String>> =
             findings.iter().map(|finding| self.inbox.scope_of(finding)).collect();
@@ -248,9 +250,25 @@ impl Driver {
         Ok(Reply { message: format!("verifying in loop {id}"), loops: vec![id.to_string()] })
     }
 
-    pub(super) fn review(&mut self) -> Result<Reply, Refusal> {
-        self.can_write()?;
-        self.open_converge(None)
+    /// Everything that can be fixed now. A converging loop takes along what nobody has confirmed yet, for its checker to
+    /// judge; with no findings at all it reviews.
+    pub(super) fn fix_all(&mut self, mut fingerprints: Vec<String>) -> Result<Reply, Refusal> {
+        if self.protocol() == Protocol::Converge {
+            // Not those that a loop has, had, or the user put away.
+            let untouched: BTreeSet<String> = view::findings(self)
+                .into_iter()
+                .filter(|finding| finding.offers.confirm && finding.detail.state == FindingState::Ignored)
+                .map(|finding| finding.detail.fingerprint)
+                .collect();
+            fingerprints.extend(self.inbox.unconfirmed().into_iter().filter(|one| untouched.contains(one)));
+            if fingerprints.is_empty() && self.inbox.listed().is_empty() {
+                return self.review();
+            }
+        }
+        if fingerprints.is_empty() {
+            return done("there is nothing to fix");
+        }
+        self.fix(fingerprints)
     }
 
     /// What goes on is what was trusted when the loop opened, or what is trusted now (DESIGN 11).
@@ -264,8 +282,22 @@ impl Driver {
         )
     }
 
-    fn open_converge(&mut self, attached: Option<Vec<LoopFinding>>) -> Result<Reply, Refusal> {
-        let findings = attached.unwrap_or_default();
+    /// Reviews what is committed. A loop that is open already is the one to go on with: a review runs once, and a pause
+    /// is ended by its answer only.
+    pub(super) fn review(&mut self) -> Result<Reply, Refusal> {
+        self.can_write()?;
+        let open = self.state.loops.values().find(|run| !run.is_ended() && !run.writes_in_the_users_tree());
+        if let Some(run) = open {
+            let id = run.id().to_string();
+            return Ok(Reply {
+                message: format!("loop {id} is open already; answer its question, or cancel it first"),
+                loops: vec![id],
+            });
+        }
+        self.open_converge(Vec::new())
+    }
+
+    fn open_converge(&mut self, findings: Vec<LoopFinding>) -> Result<Reply, Refusal> {
         let start = starting::converge(self, &findings)
             .map_err(|message| Refusal { kind: RefusalKind::Environment, message })?;
         let id = self.open(findings, start, None);
@@ -351,6 +383,7 @@ impl Driver {
         if go_on {
             self.may_go_on(id)?;
         }
+        self.answered = Some(id);
         self.interrupted.remove(&id);
         self.write(Entry::Resumed { r#loop: id });
         let run = &self.state.loops[&id];

@@ -85,7 +85,7 @@ impl RunReport {
         let findings = view::findings(driver);
         let mut report = RunReport {
             schema_version: "v1",
-            protocol: driver.protocol().as_str().to_owned(),
+            protocol: protocol(driver).to_owned(),
             gate: Gate {
                 verdict: "PASS",
                 outcome: "done",
@@ -144,6 +144,8 @@ impl RunReport {
             }));
             if let Some(block) = run.view.finished.as_ref().and_then(|ending| ending.block.clone()) {
                 report.blocks.push(block);
+            } else if let Some(gate) = run.paused_gate() {
+                report.blocks.push(gate.text());
             }
         }
         report.judge(driver, refused, workable);
@@ -214,7 +216,7 @@ impl RunReport {
             .filter(|run| matches!(run.opened.start, MachineStart::Rereview(_)))
             .filter_map(|run| run.view.finished.as_ref())
             .find(|ending| matches!(ending.how, EndedHow::Blocked | EndedHow::Failed));
-        if let Some(run) = converge.filter(|_| driver.protocol().as_str() == "converge") {
+        if let Some(run) = converge.filter(|_| protocol(driver) == "converge") {
             if let Some(managed) = &run.traces.managed {
                 gate.review_base = Some(managed.review_base.clone());
                 gate.final_head = Some(managed.head.clone());
@@ -237,19 +239,15 @@ impl RunReport {
                 }
             }
             // The machine counts root causes, regressions of the fix included; its own block says how many.
-            let block = run
-                .view
-                .finished
-                .as_ref()
-                .and_then(|ending| ending.block.clone())
-                .or_else(|| run.open_question().map(|open| open.detail.clone()));
-            if let Some(told) = block.as_deref().and_then(crate::protocol::converge::parse_gate) {
+            let block = run.view.finished.as_ref().and_then(|ending| ending.block.as_deref());
+            let told = block.and_then(crate::protocol::converge::parse_gate).or(run.paused_gate());
+            if let Some(told) = told {
                 gate.open_confirmed_findings = told.open_confirmed_findings as usize;
             }
             self.exit = u8::from(gate.verdict == "PAUSED" || refused > 0);
             return;
         }
-        if let Some(ending) = rereview.filter(|_| open > 0) {
+        if let Some(ending) = rereview.filter(|_| open > 0 && self.waiting.is_empty()) {
             gate.outcome = if ending.how == EndedHow::Blocked { "blocked" } else { "failed" };
             gate.verdict = "FAIL";
             gate.reason = ending.reason.clone();
@@ -272,10 +270,24 @@ impl RunReport {
             (gate.verdict, gate.outcome) = ("PASS", "done");
             gate.reason = format!("{} resolved, {} demoted", self.resolved.len(), self.demoted.len());
         }
+        // A run of `rereview` that is over ends with one of three words.
+        if protocol(driver) == "rereview" {
+            gate.outcome = match gate.outcome {
+                "nothing_to_do" => "done",
+                "unresolved" | "refused" => "failed",
+                other => other,
+            };
+        }
         self.exit = u8::from(gate.verdict != "PASS" || refused > 0);
         gate.final_head = driver.workspace.as_ref().and_then(|workspace| workspace.head_id());
         gate.review_base = driver.inbox.review_base();
     }
+}
+
+/// The protocol that the report is about: an answer goes on with the loop that asked, whatever the configuration says.
+fn protocol(driver: &Driver) -> &'static str {
+    let answered = driver.answered.and_then(|id| driver.state.loops.get(&id));
+    answered.map_or_else(|| driver.protocol().as_str(), |run| run.opened.start.protocol())
 }
 
 fn escalated(finding: &FindingView, run: &LoopRun) -> Escalated {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::bounded::{Bounded, BoundedInput};
-use crate::protocol::converge::{Converge, ConvergeInput};
+use crate::protocol::converge::{Converge, ConvergeInput, Gate, Verdict, parse_gate};
 use crate::protocol::rereview::{Rereview, RereviewInput};
 use crate::protocol::{
     Action, ActionId, Attempt, Event, FindingKey, Inherited, Machine, NewFinding, QuestionNumber, Record,
@@ -179,6 +179,24 @@ impl LoopRun {
 
     pub fn writes_in_the_users_tree(&self) -> bool {
         !matches!(self.opened.start, MachineStart::Converge(_))
+    }
+
+    /// The gate of a converging loop that is not at its end.
+    pub fn paused_gate(&self) -> Option<Gate> {
+        if self.is_ended() || self.writes_in_the_users_tree() {
+            return None;
+        }
+        if let Some(told) = self.open_question().and_then(|open| parse_gate(&open.detail)) {
+            return Some(told);
+        }
+        let unknown = || "unknown".to_owned();
+        let managed = self.traces.managed.as_ref();
+        Some(Gate {
+            verdict: Verdict::Paused,
+            review_base: managed.map_or_else(unknown, |managed| managed.review_base.clone()),
+            final_head: managed.map_or_else(unknown, |managed| managed.head.clone()),
+            open_confirmed_findings: self.traces.roots.iter().filter(|root| root.confirmed).count() as u32,
+        })
     }
 
     /// Feeds one event to the machine and keeps what it records.

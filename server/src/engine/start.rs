@@ -77,6 +77,7 @@ pub fn start(setup: Setup) -> Result<EngineHandle, StartError> {
         buffers: Buffers::default(),
         own_questions: Vec::new(),
         asked_before: 0,
+        answered: None,
         interrupted: BTreeSet::new(),
         ended_before: BTreeSet::new(),
         running: HashMap::new(),

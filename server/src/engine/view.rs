@@ -211,7 +211,8 @@ pub(super) fn findings(driver: &Driver) -> Vec<FindingView> {
         driver.inbox.listed().iter().map(|listed| of_listed(driver, listed, &questions)).collect();
     for run in driver.state.loops.values() {
         for finding in &run.opened.findings {
-            if run.is_ended() || shown.iter().any(|seen| seen.detail.fingerprint == finding.fingerprint) {
+            let is_over = run.is_ended() && driver.answered != Some(run.id());
+            if is_over || shown.iter().any(|seen| seen.detail.fingerprint == finding.fingerprint) {
                 continue;
             }
             let listed = Listed::only_in_a_loop(&finding.fingerprint, &finding.shown, &finding.finding);
