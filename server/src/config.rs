@@ -68,7 +68,7 @@ pub struct LoopBudget {
 }
 
 /// A configuration, and what has to be known about where it came from.
-#[derive(Clone, Debug)]
+#[derive(Default, Clone, Debug)]
 pub struct Loaded {
     pub config: Config,
     /// What was set aside, for the user to read: one sentence each.

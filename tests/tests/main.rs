@@ -7,5 +7,7 @@ mod cli;
 mod docs;
 mod editors;
 mod harness;
+mod headless;
 mod lsp;
+mod package;
 mod story;

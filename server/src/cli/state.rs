@@ -73,6 +73,8 @@ async fn obey(engine: &EngineHandle, command: Command, format: Format) -> Outcom
         printer.stop().await;
         return Ok(Exit::Done);
     }
+    // What the command set going has to be seen before idleness means anything.
+    engine.settled().await;
     run::until_idle(engine, &reply.loops, None).await;
     printer.stop().await;
     run::conclude(engine, Vec::new(), format).await

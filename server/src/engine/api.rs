@@ -240,6 +240,7 @@ pub struct QuestionView {
     pub recommended: String,
 }
 
+#[allow(clippy::large_enum_variant, reason = "messages are moved once and never stored")]
 pub(crate) enum Message {
     Command(Command, oneshot::Sender<Result<Reply, Refusal>>),
     Buffer(BufferEvent),

@@ -30,7 +30,7 @@ impl Driver {
         }
         // The one command that has to run something before it can say what came of it.
         if let Command::FromCheck { name } = &command {
-            return self.from_check(name.clone(), answer);
+            return self.run_for_failures(name.clone(), answer);
         }
         let reply = self.obey(command);
         if let Err(refusal) = &reply {
@@ -227,6 +227,12 @@ impl Driver {
             );
         }
         self.may_go_on(r#loop)?;
+        if !self.is_trusted() {
+            return refuse(
+                RefusalKind::Environment,
+                "this workspace is not trusted, and an answer may start an agent or a check; trust it with `fix-loop trust`",
+            );
+        }
         let words: Vec<&str> = question.options.iter().map(|option| option.words()).collect();
         let chosen: Choice = question.options[pick(&words, choice)?];
         self.feed(
@@ -417,7 +423,7 @@ impl Driver {
         Ok(())
     }
 
-    fn from_check(&mut self, name: String, answer: Answer) {
+    fn run_for_failures(&mut self, name: String, answer: Answer) {
         let refused = self.can_write().err().or_else(|| {
             (!self.is_trusted()).then(|| Refusal {
                 kind: RefusalKind::Environment,

@@ -30,7 +30,7 @@ pub(super) async fn dispatch(job: &Arc<Job>, dispatch: &Dispatch) -> Result<Even
     let chosen = roster::choose(&job.tools.config, job.tools.agent.as_deref(), dispatch.role, dispatch.tier)?;
     let briefed = briefed(job, &dispatch.findings);
     let root = job.tools.workspace.root().to_path_buf();
-    let diff = if dispatch.with_diff { Some(job.blocking(|job| diff(job)).await?) } else { None };
+    let diff = if dispatch.with_diff { Some(job.blocking(diff).await?) } else { None };
     let brief = brief(job, dispatch, &briefed, &root.to_string_lossy(), diff, None);
     let outcome = work(job, dispatch, chosen, brief, &root).await;
     let may_edit = dispatch.role.may_edit();
@@ -148,7 +148,6 @@ pub(super) fn event(
     let asked_of: Vec<(FindingKey, String)> =
         briefed.iter().map(|one| (one.key.clone(), one.criterion.clone())).collect();
     let asked = Asked {
-        role: dispatch.role,
         focus: &dispatch.focus,
         findings: &asked_of,
         output_is_new: output_is_new(&job.traces.outputs),

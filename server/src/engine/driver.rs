@@ -41,6 +41,7 @@ pub enum Answers {
 }
 
 /// What the engine's own tasks tell the driver.
+#[allow(clippy::large_enum_variant, reason = "messages are moved once and never stored")]
 pub(crate) enum Internal {
     /// Something has to be in the ledger before the action goes on.
     Produced {

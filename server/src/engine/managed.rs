@@ -381,10 +381,9 @@ fn complete(brief: &mut Brief, job: &Job, dispatch: &Dispatch, managed: &Managed
         }
         _ => said.push("Change nothing.".into()),
     }
-    if !job.traces.roots.is_empty() {
-        if dispatch.role == Role::Closer {
-            // The closer judges root causes, under their stable ids.
-            brief.findings = job
+    if dispatch.role == Role::Closer && !job.traces.roots.is_empty() {
+        // The closer judges root causes, under their stable ids.
+        brief.findings = job
                 .traces
                 .roots
                 .iter()
@@ -398,7 +397,6 @@ fn complete(brief: &mut Brief, job: &Job, dispatch: &Dispatch, managed: &Managed
                         "line_start": line, "line_end": line, "verdict": "confirmed", "evidence": root.evidence})
                 })
                 .collect();
-        }
     }
     if dispatch.role == Role::Reviewer || dispatch.role == Role::Checker || dispatch.role == Role::Closer {
         for (what, snapshots) in [("Spec", &managed.spec), ("Standards", &managed.standards)] {

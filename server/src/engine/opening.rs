@@ -13,7 +13,8 @@ use super::commands::{done, refuse};
 use super::driver::{Answers, Driver};
 use super::ledger::{Entry, LoopFinding, LoopId, Opened};
 use super::running::MachineStart;
-use super::{batch, restoring, starting};
+use super::{batch, restoring, starting, view};
+use crate::workspace::RepoPath;
 
 /// A question of the engine's own.
 #[derive(Clone, Debug, PartialEq)]
@@ -160,6 +161,7 @@ impl Driver {
         if protocol == Protocol::Converge {
             return self.open_converge(Some(findings));
         }
+        let findings = self.only_stageable(findings)?;
         let files: Vec<BTreeSet<String>> =
             findings.iter().map(|finding| self.inbox.scope_of(finding)).collect();
         let mut opened = Vec::new();
@@ -182,6 +184,32 @@ impl Driver {
             ),
             loops: named,
         })
+    }
+
+    /// Leaves out what could not be staged in the end (a submodule, an unmerged file, a FIFO), before anybody works on it.
+    fn only_stageable(&self, findings: Vec<LoopFinding>) -> Result<Vec<LoopFinding>, Refusal> {
+        let Some(workspace) = &self.workspace else { return Ok(findings) };
+        let mut refused = Vec::new();
+        let mut stageable = Vec::new();
+        for finding in findings {
+            let why = self
+                .inbox
+                .scope_of(&finding)
+                .iter()
+                .filter_map(|path| RepoPath::new(path).ok())
+                .find_map(|path| workspace.stageable(&path).err());
+            match why {
+                Some(why) => refused.push(format!("finding {}: {why}", view::id_text(&finding.shown))),
+                None => stageable.push(finding),
+            }
+        }
+        for why in &refused {
+            self.notice(NoticeLevel::Error, None, why.clone());
+        }
+        if stageable.is_empty() && !refused.is_empty() {
+            return refuse(RefusalKind::Environment, refused.join("\n"));
+        }
+        Ok(stageable)
     }
 
     pub(super) fn protocol(&self) -> Protocol {
@@ -342,7 +370,7 @@ impl Driver {
             && let Some(workspace) = self.workspace.clone()
         {
             // Whatever the interrupted worker left is the loop's own; it is set aside as objects before it is undone.
-            let produced = restoring::interrupted(&workspace, &self.state.loops[&id])
+            let produced = restoring::interrupted(&workspace, &self.config, &self.state.loops[&id])
                 .map_err(|error| Refusal { kind: RefusalKind::Environment, message: error.to_string() })?;
             for produced in produced {
                 self.write(Entry::Produced {

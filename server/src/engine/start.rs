@@ -272,14 +272,3 @@ impl Driver {
                     .any(|run| run.is_working() && !self.interrupted.contains(&run.id())))
     }
 }
-
-impl Default for Loaded {
-    fn default() -> Loaded {
-        Loaded {
-            config: Config::default(),
-            notes: Vec::new(),
-            commands_hash: String::new(),
-            files: Vec::new(),
-        }
-    }
-}

@@ -163,7 +163,7 @@ impl Item<'_> {
                 ..Diagnostic::default()
             },
             Item::Input(error) => Diagnostic {
-                range: text.from_place(error.line, error.column, encoding),
+                range: text.range_from(error.line, error.column, encoding),
                 severity: Some(DiagnosticSeverity::ERROR),
                 source: Some(SOURCE.into()),
                 message: printable(&error.message),

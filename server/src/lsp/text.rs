@@ -124,7 +124,7 @@ impl Text {
 
     /// From a 1-based line and column (in code points) to the end of that line; past the end of the line means its last
     /// character.
-    pub fn from_place(&self, line: u32, column: u32, encoding: Encoding) -> Range {
+    pub fn range_from(&self, line: u32, column: u32, encoding: Encoding) -> Range {
         let line = line.saturating_sub(1).min(self.line_count() - 1);
         let text = self.line(line);
         let before = (column.saturating_sub(1) as usize).min(text.chars().count().saturating_sub(1));

@@ -1,6 +1,7 @@
 //! The managed worktree in which `converge` works.
 //!
-//! Owns making, resetting and removing worktrees below our own state folder. Never touches any other worktree: what is
+//! Owns making, resetting and removing worktrees in `.fix-loop/worktrees`, a folder that ignores itself. They do not lie
+//! in the git folder, since agents refuse to edit any path with `.git` in it. Never touches any other worktree: what is
 //! reset or removed has to be one that Fix Loop made.
 
 use std::path::{Path, PathBuf};
@@ -36,7 +37,29 @@ pub struct CommitState {
 
 impl Workspace {
     fn worktrees_dir(&self) -> PathBuf {
-        self.state_dir().join("worktrees")
+        self.root.join(".fix-loop").join("worktrees")
+    }
+
+    /// The folder for worktrees, which no `git status` and no commit of the user's shows.
+    fn make_worktrees_dir(&self) -> Result<()> {
+        let folder = self.worktrees_dir();
+        let ignore = folder.join(".gitignore");
+        std::fs::create_dir_all(&folder)
+            .and_then(|()| if ignore.exists() { Ok(()) } else { std::fs::write(&ignore, "*\n") })
+            .map_err(|source| WorkspaceError::State { path: folder, source })
+    }
+
+    /// Removes that folder when no worktree is left in it.
+    fn drop_worktrees_dir(&self) {
+        let folder = self.worktrees_dir();
+        let left = std::fs::read_dir(&folder)
+            .map_or(0, |entries| entries.flatten().filter(|entry| entry.file_name() != ".gitignore").count());
+        if left == 0 {
+            std::fs::remove_file(folder.join(".gitignore")).ok();
+            std::fs::remove_dir(&folder).ok();
+            // Only if nothing else (the findings, say) is in it.
+            std::fs::remove_dir(self.root.join(".fix-loop")).ok();
+        }
     }
 
     /// Makes a worktree on a new branch `branch` at `at`. If it is there already (a crash came in between), it is used
@@ -49,9 +72,7 @@ impl Workspace {
         if path.join(".git").exists() && self.is_managed(&made) {
             return Ok(made);
         }
-        let parent = self.worktrees_dir();
-        std::fs::create_dir_all(&parent)
-            .map_err(|source| WorkspaceError::State { path: parent.clone(), source })?;
+        self.make_worktrees_dir()?;
         self.git.run(&["worktree", "prune"])?;
         let full = format!("refs/heads/{branch}");
         let (exists, _, _) = self.git.status(&["rev-parse", "--verify", "-q", &full], b"")?;
@@ -82,6 +103,7 @@ impl Workspace {
             self.git.run(&["worktree".as_ref(), "remove".as_ref(), "--force".as_ref(), path])?;
         }
         self.git.run(&["worktree", "prune"])?;
+        self.drop_worktrees_dir();
         Ok(())
     }
 

@@ -8,8 +8,10 @@ use super::{Project, assert_report, everything, fixer};
 #[test]
 fn input_that_cannot_be_used_is_named_and_nothing_is_changed() {
     type Prepare = fn(&Repo);
+    /// Name, what is prepared, arguments, exit code, what the message says.
+    type Case = (&'static str, Prepare, &'static [&'static str], i32, &'static [&'static str]);
     let nothing: Prepare = |_| {};
-    let cases: [(&str, Prepare, &[&str], i32, &[&str]); 11] = [
+    let cases: [Case; 11] = [
         (
             "a findings file that is no JSON",
             |repo| repo.write(".fix-loop/bad.json", "{\n  \"findings\": [,]\n}\n"),

@@ -198,7 +198,10 @@ fn named<'a>(snapshot: &'a Snapshot, name: &str) -> Option<&'a FindingView> {
         finding.detail.fingerprint == name
             || match &finding.detail.id {
                 Value::String(id) => id == name,
-                id => id.to_string() == name,
+                id => {
+                    let shown = id.to_string();
+                    shown == name
+                }
             }
     })
 }

@@ -75,11 +75,11 @@ fn the_squiggle_runs_from_the_first_non_blank_column_to_the_line_end() {
 #[test]
 fn a_place_in_code_points_becomes_a_range_that_is_never_empty_on_a_line_with_text() {
     let text = Text::new("{\n  \"é𝄞\": }\n");
-    assert_eq!(text.from_place(2, 6, Encoding::Utf16), range((1, 6), (1, 10)));
-    assert_eq!(text.from_place(2, 6, Encoding::Utf8), range((1, 9), (1, 13)));
-    assert_eq!(text.from_place(1, 99, Encoding::Utf16), range((0, 0), (0, 1)));
-    assert_eq!(text.from_place(99, 1, Encoding::Utf16), range((2, 0), (2, 0)));
-    assert_eq!(text.from_place(0, 0, Encoding::Utf16), range((0, 0), (0, 1)));
+    assert_eq!(text.range_from(2, 6, Encoding::Utf16), range((1, 6), (1, 10)));
+    assert_eq!(text.range_from(2, 6, Encoding::Utf8), range((1, 9), (1, 13)));
+    assert_eq!(text.range_from(1, 99, Encoding::Utf16), range((0, 0), (0, 1)));
+    assert_eq!(text.range_from(99, 1, Encoding::Utf16), range((2, 0), (2, 0)));
+    assert_eq!(text.range_from(0, 0, Encoding::Utf16), range((0, 0), (0, 1)));
 }
 
 #[test]
