@@ -86,6 +86,9 @@ impl Listed {
 /// Revision and path → the text there.
 pub(super) type RevisionTexts = Arc<dyn Fn(&str, &str) -> Option<String> + Send + Sync>;
 
+/// Path → why it cannot be worked on in this workspace, if so.
+pub(super) type WhyNot = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
 pub(super) struct Inbox {
     root: PathBuf,
     patterns: GlobSet,
@@ -107,6 +110,7 @@ pub(super) struct Inbox {
     confirmed: BTreeSet<String>,
     gaps_are_work: bool,
     revision_texts: RevisionTexts,
+    why_not: WhyNot,
 }
 
 impl Inbox {
@@ -115,6 +119,7 @@ impl Inbox {
         patterns: &[String],
         extra: Vec<PathBuf>,
         revision_texts: RevisionTexts,
+        why_not: WhyNot,
     ) -> Inbox {
         let (patterns, folders) = compile(patterns);
         Inbox {
@@ -133,6 +138,7 @@ impl Inbox {
             confirmed: BTreeSet::new(),
             gaps_are_work: false,
             revision_texts,
+            why_not,
         }
     }
 
@@ -284,17 +290,13 @@ impl Inbox {
             matches!(one.listing, Listing::Ignored(_)) && one.fingerprint.contains('#')
                 || seen.insert(one.fingerprint.clone())
         });
-        self.listed = listed;
-    }
-
-    /// Workable findings of which a file cannot be worked on here, with the reason.
-    pub fn refuse(&mut self, why_not: impl Fn(&str) -> Option<String>) {
-        for listed in self.listed.iter_mut().filter(|listed| listed.listing == Listing::Workable) {
-            let files = listed.finding.file.iter().chain(&listed.finding.related_files);
-            if let Some(reason) = files.map(String::as_str).find_map(&why_not) {
-                listed.listing = Listing::Refused(reason);
+        for one in listed.iter_mut().filter(|one| one.listing == Listing::Workable) {
+            let files = one.finding.file.iter().chain(&one.finding.related_files);
+            if let Some(reason) = files.map(String::as_str).find_map(|path| (self.why_not)(path)) {
+                one.listing = Listing::Refused(reason);
             }
         }
+        self.listed = listed;
     }
 
     pub fn listed(&self) -> &[Listed] {

@@ -61,7 +61,23 @@ pub fn start(setup: Setup) -> Result<EngineHandle, StartError> {
         let bytes = texts.as_ref()?.read_at(revision, &RepoPath::new(path).ok()?).ok()??;
         String::from_utf8(bytes).ok()
     };
-    let inbox = Inbox::new(&setup.root, &config.findings, setup.files.clone(), Arc::new(revision_texts));
+    let tree = workspace.clone();
+    let why_not = move |path: &str| {
+        let workspace = tree.as_ref()?;
+        let inner = workspace.nested_repository(&RepoPath::new(path).ok()?)?;
+        let folder = inner.under(workspace.root());
+        Some(format!(
+            "{path} is inside the submodule or repository {inner}; open {} to fix it there",
+            folder.display()
+        ))
+    };
+    let inbox = Inbox::new(
+        &setup.root,
+        &config.findings,
+        setup.files.clone(),
+        Arc::new(revision_texts),
+        Arc::new(why_not),
+    );
     let mut driver = Driver {
         config,
         commands_hash: loaded.commands_hash,
@@ -220,16 +236,6 @@ impl Driver {
             .collect();
         let gaps_are_work = self.protocol() == crate::config::Protocol::Rereview;
         self.inbox.judge(&confirmed, gaps_are_work);
-        if let Some(workspace) = self.workspace.clone() {
-            self.inbox.refuse(|path| {
-                let inner = workspace.nested_repository(&RepoPath::new(path).ok()?)?;
-                let folder = inner.under(workspace.root());
-                Some(format!(
-                    "{path} is inside the submodule or repository {inner}; open {} to fix it there",
-                    folder.display()
-                ))
-            });
-        }
         if self.lock.is_some() && self.ledger.is_some() && *self.inbox.memory() != self.state.memory {
             let memory: Memory = self.inbox.memory().clone();
             self.write(Entry::Seen { memory: Box::new(memory) });

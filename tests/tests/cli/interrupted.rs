@@ -1,6 +1,6 @@
 //! `kill -9` of the process that drives, and two of them.
 
-use fix_loop_tests::{Script, step};
+use fix_loop_tests::{Script, finding, step};
 use serde_json::json;
 
 use super::{APP, Project, everything, fix, fixer, gone};
@@ -76,6 +76,50 @@ fn recommended_answers_resume() {
     let report = project.run(&["--answer", "recommended"]).expect(0).json();
     assert_eq!(report["resolved"], json!(["f1"]));
     assert_eq!(project.agent.dispatches(), ["fixer 1", "fixer 1"]);
+}
+
+/// Two findings, of which the first one's fixer never comes back.
+fn two() -> Project {
+    let script = Script::new()
+        .when(json!({"role": "fixer", "title": "BAD"}), [step::mark("deep"), step::hang()])
+        .on("fixer", [step::edit("other.txt", "other", "better"), step::fixed("better")]);
+    let project = Project::new(script);
+    let mut second = finding("f2", "other.txt", 1, "second");
+    second["checks"] = json!([{"absent": "other"}]);
+    project.repo.findings(&[finding("f1", "app.txt", 2, "BAD is a word that must go"), second]);
+    project
+}
+
+#[test]
+fn a_signal_cancels_what_waits_for_its_turn_too() {
+    let project = two();
+    let before = everything(&project.repo);
+    let run = project.run(&[]).spawn();
+    project.agent.reached("deep");
+    run.signal("INT");
+    let output = run.wait();
+    assert_eq!(output.code, Some(1), "{output}");
+    assert_eq!(everything(&project.repo), before);
+    assert_eq!((project.stands("f1"), project.stands("f2")), ("open".into(), "open".into()));
+    assert_eq!(project.agent.dispatches(), ["fixer 1"], "the second one was never started");
+}
+
+#[test]
+fn a_decision_starts_nothing_that_an_earlier_process_left_queued() {
+    let project = two();
+    let run = project.run(&[]).spawn();
+    project.agent.reached("deep");
+    run.kill();
+    project.repo.fix_loop(["trust"]).expect(0);
+    project.repo.findings_named("more", &[finding("f3", "check.sh", 1, "third")]);
+    project.repo.fix_loop(["defer", "f3"]).expect(0);
+    assert_eq!(project.stands("f3"), "deferred");
+    assert_eq!(project.agent.dispatches(), ["fixer 1"]);
+    // Whoever drives on finds it there.
+    let output =
+        project.repo.fix_loop(["answer", "L1.resume", "Restore and stop", "--format", "json"]).expect(1);
+    assert_eq!(output.json()["resolved"], json!(["f2"]), "{output}");
+    assert_eq!(project.repo.status(), "M  other.txt\n");
 }
 
 #[test]

@@ -76,3 +76,39 @@ fn mode_line_endings_and_a_missing_last_newline_are_kept() {
     );
     assert_eq!(repo.diff(), "");
 }
+
+#[test]
+fn a_line_that_both_changed_is_asked_about_and_the_index_stays_the_users() {
+    let project = Project::new(fixer());
+    let repo = &project.repo;
+    repo.write("app.txt", APP.replace("BAD line", "my BAD line, staged"));
+    repo.git(["add", "app.txt"]);
+    repo.write("app.txt", APP);
+    let index = repo.git_state();
+    let output = project.run(&[]).run();
+    assert_eq!(output.code, Some(1), "{output}");
+    assert_eq!(project.status()["questions"][0]["kind"], "conflict", "{output}");
+    assert_eq!(repo.git_state(), index);
+}
+
+#[test]
+fn a_new_file_of_the_fix_is_staged_and_one_of_the_users_is_not() {
+    let script = Script::new().on(
+        "fixer",
+        [
+            step::edit("app.txt", "BAD line", "GOOD line"),
+            step::write("words.txt", "GOOD\n"),
+            step::mode("words.txt", "755"),
+            step::fixed("with a list of words"),
+        ],
+    );
+    let project = Project::new(script);
+    let repo = &project.repo;
+    let mut bad = finding("f1", "app.txt", 2, "BAD is a word that must go");
+    bad["related_files"] = serde_json::json!(["words.txt"]);
+    repo.findings(&[bad]);
+    repo.write("notes.txt", "mine\n");
+    project.run(&[]).expect(0);
+    assert_eq!(repo.status(), "M  app.txt\nA  words.txt\n?? notes.txt\n");
+    assert!(repo.git(["ls-files", "--stage", "words.txt"]).starts_with("100755 "));
+}
