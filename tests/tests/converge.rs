@@ -599,7 +599,7 @@ fn killed_during_the_review_both_axes_are_done_once_to_their_end() {
     running.kill();
     let output = run(&repo).expect(1);
     assert_eq!(agent.briefs().len(), 2, "{output}");
-    let output = repo.fix_loop(["answer", "1.resume1", "1"]).run();
+    let output = repo.fix_loop(["answer", "L1.resume", "1"]).run();
     assert_eq!(output.code, Some(0), "{output}");
     assert_eq!(roles(&agent), ["reviewer", "reviewer", "reviewer", "reviewer", "checker", "fixer", "closer"]);
 }
