@@ -51,6 +51,16 @@ pub fn start(setup: Setup) -> Result<EngineHandle, StartError> {
         Err(error) => return Err(error.into()),
     };
     let (workspace, fixing_off) = match Workspace::open(&setup.root) {
+        // Findings name paths from the folder that is open; fixes are staged from the top of the work tree.
+        Ok(workspace) if workspace.prefix().is_some() => {
+            let top = workspace.root().display().to_string();
+            (
+                None,
+                Some(format!(
+                    "fixing is off here: this folder lies inside the git work tree {top}; open that folder"
+                )),
+            )
+        }
         Ok(workspace) => (Some(Arc::new(workspace)), None),
         Err(error) => (None, Some(why_off(&error))),
     };
