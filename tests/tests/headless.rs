@@ -218,7 +218,7 @@ fn what_is_killed_while_an_agent_runs_is_reported_and_restored() {
     assert_eq!(status["loops"].as_array().map(Vec::len), Some(1), "{status:#}");
     let output = run(&repo, &["--answer", "none"]).expect(1);
     assert_eq!(output.json()["waiting"], json!(["f1"]), "{output}");
-    repo.fix_loop(["answer", "L1.resume1", "Restore and stop"]).expect(1);
+    repo.fix_loop(["answer", "L1.resume", "Restore and stop"]).expect(1);
     assert_eq!(repo.tree(), before);
 }
 

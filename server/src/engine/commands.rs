@@ -227,12 +227,6 @@ impl Driver {
             );
         }
         self.may_go_on(r#loop)?;
-        if !self.is_trusted() {
-            return refuse(
-                RefusalKind::Environment,
-                "this workspace is not trusted, and an answer may start an agent or a check; trust it with `fix-loop trust`",
-            );
-        }
         let words: Vec<&str> = question.options.iter().map(|option| option.words()).collect();
         let chosen: Choice = question.options[pick(&words, choice)?];
         self.feed(
