@@ -3,10 +3,13 @@
 //! `tests/run` sorts these by the name of their module: `lsp`, `agents` and `editors` are tiers of their own, all others
 //! are the tier `git`.
 
+mod cli;
 mod converge;
 mod docs;
 mod editors;
 mod harness;
+mod headless;
 mod lsp;
+mod package;
 mod rereview;
 mod story;

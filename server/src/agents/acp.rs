@@ -18,9 +18,10 @@ use tokio_util::compat::{TokioAsyncReadCompatExt as _, TokioAsyncWriteCompatExt 
 
 use super::excerpt;
 use super::failure::{FailureClass, classify};
+use super::follow_up::{follow_up, missing_from};
 use super::parse::{ReportProblem, parse_report};
 use super::report::Report;
-use super::run::{Dispatch, GRACE, KEEP, LEAST, Outcome, follow_up, missing_from};
+use super::run::{Dispatch, GRACE, KEEP, LEAST, Outcome};
 use super::stream::Progress;
 use crate::process::{Conversation, How, Spec, Watch};
 
@@ -50,7 +51,7 @@ struct Seen {
 
 /// How the conversation ended.
 enum Talk {
-    Report(Report),
+    Report(Box<Report>),
     Problem(ReportProblem),
     Failed { message: String, account: bool },
 }
@@ -118,7 +119,7 @@ impl Dispatch<'_> {
             (How::OverLimit | How::NotStarted { .. }, _) => Err(self
                 .not_its_own(&ended.how, &last_words)
                 .unwrap_or_else(|| self.failure(FailureClass::Agent, "it ended early"))),
-            (_, Some(Talk::Report(report))) => Ok(with_denials(report, &seen.denied)),
+            (_, Some(Talk::Report(report))) => Ok(with_denials(*report, &seen.denied)),
             (_, Some(Talk::Problem(problem))) => Err(self.unreported(problem)),
             (how, Some(Talk::Failed { message, account })) => Err(match (how, account) {
                 (_, true) => self.failure(FailureClass::Account, message),
@@ -226,7 +227,7 @@ impl Dispatch<'_> {
         Ok(match answer.stop_reason {
             acp::StopReason::EndTurn => {
                 match parse_report(self.job.brief.role, self.job.brief.protocol, &said) {
-                    Ok(report) => Talk::Report(report),
+                    Ok(report) => Talk::Report(Box::new(report)),
                     // Some agents end their turn in good order and say in prose that the service failed.
                     Err(ReportProblem::NoReport(_)) if said.len() < 2_000 && reads_as_error(&said) => {
                         Talk::Failed { message: said.trim().to_owned(), account: false }
@@ -246,7 +247,7 @@ impl Dispatch<'_> {
         session: &acp::NewSessionResponse,
         may_edit: bool,
     ) -> Result<(), Error> {
-        let wanted: &[&str] = if may_edit { &["auto", "default"] } else { &["read-only", "default"] };
+        let wanted: &[&str] = if may_edit { &["default", "auto"] } else { &["read-only", "default"] };
         let Some(modes) = &session.modes else { return Ok(()) };
         let has = |id: &str| modes.available_modes.iter().any(|mode| mode.id.0.as_ref() == id);
         let Some(mode) = wanted.iter().find(|id| has(id)) else { return Ok(()) };

@@ -68,10 +68,6 @@ pub enum Validation {
     NotRun,
 }
 
-/// The keys by which a footer at the top level of a report is recognised.
-pub(super) const KEYS: &[&str] =
-    &["phase", "status", "base", "head", "tree", "validation", "open_root_causes"];
-
 /// A YAML parser expands aliases; a footer needs no such size.
 const LONGEST: usize = 64 * 1024;
 

@@ -20,6 +20,7 @@ pub mod agent;
 pub mod brief;
 mod excerpt;
 pub mod failure;
+mod follow_up;
 pub mod footer;
 mod lenient;
 pub mod parse;

@@ -111,15 +111,15 @@ fn parse_object(
         Role::Reviewer if protocol == ProtocolName::Rereview => gate(read(&map)?),
         Role::FinalGate => gate(read(&map)?),
         Role::Reviewer => {
-            let footer = footer_of(&map)?;
+            let footer = footer_of(protocol, &map)?;
             Ok(Report::Review(ReviewReport { footer, ..read(&map)? }))
         }
         Role::Checker => {
-            let footer = footer_of(&map)?;
+            let footer = footer_of(protocol, &map)?;
             checked(CheckReport { footer, ..read(&map)? })
         }
         Role::Closer => {
-            let footer = footer_of(&map)?;
+            let footer = footer_of(protocol, &map)?;
             closed(CloseReport { footer, ..read(&map)? })
         }
         Role::Diagnoser => diagnosed(read(&map)?),
@@ -140,12 +140,16 @@ fn invalid<T>(what: impl Into<String>) -> Result<T, ReportProblem> {
     Err(ReportProblem::Invalid(what.into()))
 }
 
-fn footer_of(map: &Map<String, Value>) -> Result<Option<Footer>, ReportProblem> {
-    // `status` and the like also belong to other reports, so one key of many is enough and none is no footer.
-    if !footer::KEYS.iter().any(|key| map.contains_key(*key)) {
-        return Ok(None);
+/// The footer of a worker that ends with one. Elsewhere a checker's list of verdicts says by itself that it is done.
+fn footer_of(protocol: ProtocolName, map: &Map<String, Value>) -> Result<Option<Footer>, ReportProblem> {
+    let footer: Footer = read(map)?;
+    match footer.status {
+        None if protocol == ProtocolName::Converge => {
+            invalid("it ends without its WORKER_RESULT footer: `status` is missing")
+        }
+        None => Ok(Some(Footer { status: Some(FooterStatus::Done), ..footer })),
+        Some(_) => Ok(Some(footer)),
     }
-    read(map).map(Some)
 }
 
 fn fix(protocol: ProtocolName, mut map: Map<String, Value>) -> Result<Report, ReportProblem> {
@@ -176,7 +180,7 @@ fn fix(protocol: ProtocolName, mut map: Map<String, Value>) -> Result<Report, Re
             footer_map.insert("status".into(), serde_json::to_value(status).unwrap_or_default());
             map.insert("status".into(), serde_json::to_value(said).unwrap_or_default());
         }
-        footer = footer_of(&footer_map)?;
+        footer = footer_of(protocol, &footer_map)?;
     }
     if !map.contains_key("status") && !map.contains_key("files_changed") {
         return invalid("it has neither `status` nor `files_changed`");

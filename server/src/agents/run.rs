@@ -1,17 +1,16 @@
 //! One dispatch: start the agent, follow it, ask once more for a missing report, and say how it ended.
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use tokio::sync::mpsc::{self, UnboundedSender};
 use tokio::sync::oneshot;
 
 use super::agent::{AgentSpec, Cli, Kind, SchemaVia};
-use super::brief::{Brief, id_text};
+use super::brief::Brief;
 use super::failure::{Failure, FailureClass, classify};
+use super::follow_up::{follow_up, missing_from};
 use super::parse::{ReportProblem, parse_report, parse_value};
 use super::report::{FixStatus, Report};
 use super::stream::{Output, Progress, Reading};
@@ -58,11 +57,10 @@ pub struct Usage {
 
 impl Usage {
     pub(super) fn add(&mut self, other: Usage) {
-        let cost = |one: Option<f64>, two: Option<f64>| match (one, two) {
+        self.cost_usd = match (self.cost_usd, other.cost_usd) {
             (Some(one), Some(two)) => Some(one + two),
             (one, two) => one.or(two),
         };
-        self.cost_usd = cost(self.cost_usd, other.cost_usd);
         self.tokens = match (self.tokens, other.tokens) {
             (Some(one), Some(two)) => Some(one.saturating_add(two)),
             (one, two) => one.or(two),
@@ -125,7 +123,7 @@ pub(super) struct Dispatch<'a> {
 
 /// What one start of a program came to.
 enum Turn {
-    Report(Report),
+    Report(Box<Report>),
     /// It ended well, and its report is missing or invalid.
     Problem(ReportProblem),
     Failed(Failure),
@@ -347,12 +345,12 @@ impl<'a> Dispatch<'a> {
             self.account(&reading, Some(before));
         }
         let result = match turn {
-            Turn::Report(report) => self.unless_denied(report, &reading),
+            Turn::Report(report) => self.unless_denied(*report, &reading),
             Turn::Problem(problem) => Err(self.unreported(problem)),
             Turn::Failed(failure) => Err(failure),
         };
         match (result, incomplete) {
-            (Err(failure), Some(report)) if failure.class == FailureClass::NoReport => self.end(Ok(report)),
+            (Err(failure), Some(report)) if failure.class == FailureClass::NoReport => self.end(Ok(*report)),
             (result, _) => self.end(result),
         }
     }
@@ -439,7 +437,7 @@ impl<'a> Dispatch<'a> {
             return Turn::Failed(self.failure(class, format!("it ended with exit code {code}: {words}")));
         }
         match parsed {
-            Ok(report) => Turn::Report(report),
+            Ok(report) => Turn::Report(Box::new(report)),
             Err(ReportProblem::AgentError(message)) => {
                 Turn::Failed(self.failure(classify(None, &message), &message))
             }
@@ -490,29 +488,6 @@ pub(super) fn arguments(
     with(&cli.resume, "{session}", session);
     with(&cli.prompt, "{prompt}", Some(text));
     argv
-}
-
-pub(super) fn follow_up(problem: &ReportProblem, schema: &Value) -> String {
-    format!(
-        "There is no valid report yet: {problem}.\n\nChange nothing and run nothing. Answer with exactly one JSON object that \
-         fits this JSON Schema, and with nothing else:\n\n{}\n",
-        prompt::fenced(&schema.to_string(), "json")
-    )
-}
-
-/// The brief's ids of which a judging report says nothing.
-pub(super) fn missing_from(report: &Report, brief: &Brief) -> Option<String> {
-    let said: HashSet<String> = match report {
-        Report::Review(review) if brief.role == super::Role::Verifier => {
-            review.findings.iter().map(|finding| id_text(&finding.id)).collect()
-        }
-        Report::Check(check) => {
-            check.findings.iter().flat_map(|cause| &cause.from).map(u32::to_string).collect()
-        }
-        _ => return None,
-    };
-    let missing: Vec<String> = brief.finding_ids().into_iter().filter(|id| !said.contains(id)).collect();
-    (!missing.is_empty()).then(|| missing.join(", "))
 }
 
 /// Where a worker's transcript lies.

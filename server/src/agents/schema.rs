@@ -13,7 +13,6 @@ use super::role::{ProtocolName, Role};
 
 /// The schema of what a role reports in a protocol.
 pub fn schema(role: Role, protocol: ProtocolName) -> Value {
-    let converge = protocol == ProtocolName::Converge;
     let mut object = match role {
         Role::Fixer | Role::Recoverer => {
             let mut object = object_of::<FixReport>();
@@ -31,14 +30,29 @@ pub fn schema(role: Role, protocol: ProtocolName) -> Value {
         Role::Closer => object_of::<CloseReport>(),
         Role::Diagnoser => object_of::<DiagnosisReport>(),
     };
-    if converge && role != Role::Verifier && role != Role::Diagnoser && role != Role::FinalGate {
+    if has_footer(role, protocol) {
         add(&mut object, object_of::<Footer>());
+        let required = object.entry("required").or_insert_with(|| json!([]));
+        if let Value::Array(names) = required {
+            // A fixer may ask for scope instead; every other worker of these ends with its footer.
+            let footer: &[&str] = if role.may_edit() { &[] } else { &["phase", "status"] };
+            names.extend(footer.iter().map(|name| json!(name)));
+        }
     }
     if role == Role::Verifier {
         require(&mut object, &["id", "verdict", "evidence"]);
     }
     object.insert("title".into(), json!(format!("{} report, {protocol}", role.as_str())));
     Value::Object(object)
+}
+
+/// Who ends with the `WORKER_RESULT` footer (DESIGN 6, 8): the workers of `converge`, and every checker.
+pub(super) fn has_footer(role: Role, protocol: ProtocolName) -> bool {
+    match role {
+        Role::Checker => true,
+        Role::Fixer | Role::Recoverer | Role::Reviewer | Role::Closer => protocol == ProtocolName::Converge,
+        Role::Verifier | Role::Diagnoser | Role::FinalGate => false,
+    }
 }
 
 /// The name under which a schema is published, without extension.

@@ -7,18 +7,21 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::coverage::{About, Cited, Reach};
+use super::from_failures::test_of_criterion;
 use super::outcome::{listed, stands_for_no_test};
 use super::{Check, CheckRun, Failure, Judgement, Origin, Outcome, judge};
 
 /// One finding, as far as judging needs it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Asked<'a> {
+    /// `test NAME passes` makes that test the one that counts, of a check that the finding names.
+    pub criterion: &'a str,
     pub cited: Cited<'a>,
     pub cited_lines_changed: bool,
 }
 
-/// The judgement of `check` for each of the findings, in their order. `read` gives the text of a test file as it was
-/// before the fix.
+/// The judgement of `check` for each of the findings, in their order. `read` gives the text of a file, source or test,
+/// as it was before the fix. The check's own `focus` is left aside: each finding brings its own.
 pub fn judge_batch(
     check: &Check,
     before: &CheckRun,
@@ -26,7 +29,14 @@ pub fn judge_batch(
     findings: &[Asked<'_>],
     read: &dyn Fn(&Path) -> Option<String>,
 ) -> Vec<Judgement> {
-    let plain = |asked: &Asked<'_>| judge(check, before, after, asked.cited_lines_changed);
+    let plain = |asked: &Asked<'_>| {
+        let focus = match check.origin {
+            Origin::Finding => test_of_criterion(asked.criterion).map(str::to_owned),
+            Origin::Configured | Origin::Discovered => None,
+        };
+        let check = Check { focus, ..check.clone() };
+        judge(&check, before, after, asked.cited_lines_changed)
+    };
     // A check that a finding names itself is its check; so is one that belongs to a single finding.
     let own =
         findings.len() < 2 || check.origin == Origin::Finding || check.focus.is_some() || check.is_pattern();
@@ -64,7 +74,7 @@ fn not_blamed(
     if check.origin != Origin::Configured || tests.is_empty() {
         return judgement;
     }
-    let reach = Reach::of(asked.cited);
+    let reach = Reach::of(asked.cited, read);
     let details = before.failure().map(|was| was.details.as_slice()).unwrap_or_default();
     let foreign =
         |name: &String| details.iter().any(|test| test.name == *name && reach.about(test, read) == About::No);
@@ -83,7 +93,7 @@ fn tests_about<'a>(
     was: &'a Failure,
     read: &dyn Fn(&Path) -> Option<String>,
 ) -> BTreeSet<&'a str> {
-    let reach = Reach::of(asked.cited);
+    let reach = Reach::of(asked.cited, read);
     was.details
         .iter()
         .filter(|test| !stands_for_no_test(&test.name) && reach.about(test, read) == About::Yes)

@@ -9,15 +9,13 @@ use std::path::Path;
 use super::source::{Language, Source, has_word};
 use super::{FailingTest, Place};
 
-/// The code that a finding cites, as it was before the fix.
+/// The code that a finding cites.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cited<'a> {
     /// Relative to the root; `None` for a finding without a file.
     pub file: Option<&'a Path>,
     /// First and last line, from 1; `None` for the whole file.
     pub lines: Option<(u32, u32)>,
-    /// The text of the file before the fix.
-    pub text: Option<&'a str>,
 }
 
 /// Whether a test is about a finding.
@@ -31,15 +29,18 @@ pub(super) enum About {
 /// The names under which the cited code can be reached, found once per finding.
 pub(super) struct Reach<'a> {
     cited: Cited<'a>,
+    text: Option<String>,
     names: Option<BTreeSet<String>>,
 }
 
 impl<'a> Reach<'a> {
-    pub fn of(cited: Cited<'a>) -> Self {
-        let names = cited.file.zip(cited.text).zip(cited.lines).and_then(|((file, text), (first, last))| {
-            Source::new(Language::of(file)?, text).names_reaching(first, last)
-        });
-        Self { cited, names }
+    pub fn of(cited: Cited<'a>, read: &dyn Fn(&Path) -> Option<String>) -> Self {
+        let text = cited.file.and_then(read);
+        let names =
+            cited.file.zip(text.as_deref()).zip(cited.lines).and_then(|((file, text), (first, last))| {
+                Source::new(Language::of(file)?, text).names_reaching(first, last)
+            });
+        Self { cited, text, names }
     }
 
     pub fn about(&self, test: &FailingTest, read: &dyn Fn(&Path) -> Option<String>) -> About {
@@ -68,7 +69,7 @@ impl<'a> Reach<'a> {
         if (first..=last).contains(&place.line) {
             return true;
         }
-        let Some(text) = self.cited.text else { return false };
+        let Some(text) = &self.text else { return false };
         let Some(language) = Language::of(&place.file) else { return false };
         let source = Source::new(language, text);
         let (cited, at) = (source.lines(first, last), source.lines(place.line, place.line));

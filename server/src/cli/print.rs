@@ -110,7 +110,7 @@ pub fn status(snapshot: &Arc<Snapshot>) {
             finding.standing
         );
     }
-    for shown in snapshot.status.loops.iter().filter(|shown| shown.state != "done") {
+    for shown in snapshot.status.loops.iter().filter(|shown| shown.state != "finished") {
         let findings: Vec<String> = shown.findings.iter().map(id).collect();
         eprintln!(
             "loop {} ({}): {}, round {}, findings {}{}",

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use fix_loop::config::Protocol;
+use fix_loop::engine::status::StatusLoop;
 use fix_loop::engine::{Command, EngineHandle, QuestionView, Snapshot};
 use fix_loop::protocol::QuestionKind;
 
@@ -108,6 +109,7 @@ pub async fn run(arguments: RunArguments) -> Outcome {
         recommended: answer == AnswerBy::Recommended,
         resume: !arguments.dry_run,
         look: arguments.dry_run,
+        only_decides: arguments.dry_run,
     };
     let engine = session::start(root, wishes).await?;
     let result = drive(&engine, &arguments, answer).await;
@@ -146,8 +148,8 @@ async fn drive(engine: &EngineHandle, arguments: &RunArguments, answer: AnswerBy
     eprintln!("{}", reply.message);
     until_idle(engine, &reply.loops, (answer == AnswerBy::Ask).then_some(())).await;
     printer.stop().await;
-    untrusted(engine)?;
-    conclude(engine, arguments.output.format).await
+    untrusted(engine).await?;
+    conclude(engine, arguments.only.clone(), arguments.output.format).await
 }
 
 pub async fn review(arguments: ReviewArguments) -> Outcome {
@@ -169,8 +171,8 @@ pub async fn review(arguments: ReviewArguments) -> Outcome {
         eprintln!("{}", reply.message);
         until_idle(&engine, &reply.loops, (answer == AnswerBy::Ask).then_some(())).await;
         printer.stop().await;
-        untrusted(&engine)?;
-        conclude(&engine, arguments.output.format).await
+        untrusted(&engine).await?;
+        conclude(&engine, Vec::new(), arguments.output.format).await
     }
     .await;
     engine.shutdown().await;
@@ -194,12 +196,15 @@ fn must_drive(engine: &EngineHandle, snapshot: &Snapshot) -> Result<(), Failure>
     Ok(())
 }
 
-fn untrusted(engine: &EngineHandle) -> Result<(), Failure> {
+async fn untrusted(engine: &EngineHandle) -> Result<(), Failure> {
     let snapshot = engine.snapshot();
     let Some(question) = snapshot.questions.iter().find(|question| question.kind == QuestionKind::Trust)
     else {
         return Ok(());
     };
+    // What was queued is not left to start by itself some day.
+    let no = Command::Answer { question: question.id.clone(), choice: "2".into(), text: None };
+    let _ = engine.command(no).await;
     Err(Failure::environment(format!(
         "this workspace is not trusted, so nothing was started. {}\nTrust it with `fix-loop trust`, or for this run with --trust.",
         question.detail
@@ -207,7 +212,12 @@ fn untrusted(engine: &EngineHandle) -> Result<(), Failure> {
 }
 
 /// Waits until nothing is under way any more; asks at the terminal where `ask` says so.
+///
+/// SIGINT and SIGTERM cancel what is under way: the tree is restored and the findings stay open (DESIGN 6.8).
 pub async fn until_idle(engine: &EngineHandle, loops: &[String], ask: Option<()>) {
+    let mut stop = Signals::new();
+    // What the command set going has to be seen before anything can be called idle.
+    engine.settled().await;
     let mut watch = engine.watch();
     let mut asked: Vec<String> = Vec::new();
     loop {
@@ -218,7 +228,11 @@ pub async fn until_idle(engine: &EngineHandle, loops: &[String], ask: Option<()>
             match (ask, open) {
                 (Some(()), Some(question)) => {
                     asked.push(question.id.clone());
-                    if let Some(choice) = ask_at_terminal(question).await {
+                    let chosen = tokio::select! {
+                        chosen = ask_at_terminal(question) => chosen,
+                        () = stop.any() => return,
+                    };
+                    if let Some(choice) = chosen {
                         let answer = Command::Answer { question: question.id.clone(), choice, text: None };
                         if let Err(refusal) = engine.command(answer).await {
                             eprintln!("{}", refusal.message);
@@ -230,8 +244,59 @@ pub async fn until_idle(engine: &EngineHandle, loops: &[String], ask: Option<()>
                 _ => return,
             }
         }
-        if watch.changed().await.is_err() {
+        let changed = tokio::select! {
+            changed = watch.changed() => changed.is_ok(),
+            () = stop.any() => {
+                eprintln!("cancelling: the tree is restored");
+                cancel(engine).await;
+                true
+            }
+        };
+        if !changed {
             return;
+        }
+    }
+}
+
+/// Everything that works or waits for its turn; what waits for an answer is left to wait.
+async fn cancel(engine: &EngineHandle) {
+    let snapshot = engine.snapshot();
+    let waits = |id: &str| snapshot.questions.iter().any(|question| question.r#loop.as_deref() == Some(id));
+    // The queued ones first, or the end of one would start the next.
+    let mut live: Vec<&StatusLoop> = snapshot.status.loops.iter().filter(|shown| !waits(&shown.id)).collect();
+    live.sort_by_key(|shown| shown.state != "queued");
+    for shown in live {
+        // Refused where it has just ended by itself.
+        let _ = engine.command(Command::Cancel { r#loop: Some(shown.id.clone()) }).await;
+    }
+    engine.settled().await;
+}
+
+/// The signals that ask a program to end.
+struct Signals {
+    interrupt: Option<tokio::signal::unix::Signal>,
+    terminate: Option<tokio::signal::unix::Signal>,
+}
+
+impl Signals {
+    fn new() -> Signals {
+        use tokio::signal::unix::{SignalKind, signal};
+        Signals {
+            interrupt: signal(SignalKind::interrupt()).ok(),
+            terminate: signal(SignalKind::terminate()).ok(),
+        }
+    }
+
+    async fn any(&mut self) {
+        async fn one(signal: &mut Option<tokio::signal::unix::Signal>) {
+            match signal {
+                Some(signal) => drop(signal.recv().await),
+                None => std::future::pending().await,
+            }
+        }
+        tokio::select! {
+            () = one(&mut self.interrupt) => {}
+            () = one(&mut self.terminate) => {}
         }
     }
 }
@@ -268,8 +333,8 @@ async fn ask_at_terminal(question: &QuestionView) -> Option<String> {
 }
 
 /// Prints the run report and gives its exit code.
-pub async fn conclude(engine: &EngineHandle, format: Format) -> Outcome {
-    let report = engine.report().await?;
+pub async fn conclude(engine: &EngineHandle, only: Vec<String>, format: Format) -> Outcome {
+    let report = engine.report_on(only).await?;
     match format {
         Format::Json => {
             print::ending(&report);

@@ -50,6 +50,8 @@ pub struct Wishes {
     pub resume: bool,
     /// Only look: never take the lock.
     pub look: bool,
+    /// Record a decision and end: start no loop.
+    pub only_decides: bool,
 }
 
 pub fn setup(root: PathBuf, wishes: Wishes) -> Result<Setup, Failure> {
@@ -65,6 +67,7 @@ pub fn setup(root: PathBuf, wishes: Wishes) -> Result<Setup, Failure> {
         user_config: user_config(),
         resume: wishes.resume,
         drive: !wishes.look,
+        starts: !wishes.only_decides,
         // A configuration that cannot be read stops a command; an editor shows it and goes on.
         lenient: false,
     })

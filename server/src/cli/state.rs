@@ -33,12 +33,16 @@ pub struct NamedWithReason {
 
 pub async fn status(place: &Place, format: Format) -> Outcome {
     let root = session::root(place)?;
-    let engine = session::start(root, Wishes { look: true, ..Wishes::default() }).await?;
+    let engine = session::start(root, Wishes { look: true, resume: true, ..Wishes::default() }).await?;
     let snapshot = engine.snapshot();
-    let mut status = snapshot.status.clone();
-    status.findings_detail = snapshot.findings.iter().map(|finding| finding.detail.clone()).collect();
     match format {
-        Format::Json => print::json(&status)?,
+        Format::Json => {
+            let detail: Vec<_> = snapshot.findings.iter().map(|finding| &finding.detail).collect();
+            // Also where it is empty: scripts rely on the key.
+            let mut status = serde_json::to_value(&snapshot.status).expect("a status is plain data");
+            status["findings_detail"] = serde_json::to_value(detail).expect("findings are plain data");
+            print::json(&status)?;
+        }
         Format::Text => print::status(&snapshot),
     }
     engine.shutdown().await;
@@ -48,15 +52,20 @@ pub async fn status(place: &Place, format: Format) -> Outcome {
 /// Sends one command; drives on what it sets going when no other process does.
 async fn change(place: &Place, command: Command, format: Format) -> Outcome {
     let root = session::root(place)?;
-    let engine = session::start(root, Wishes { resume: true, ..Wishes::default() }).await?;
+    let only_decides = !drives_on(&command);
+    let engine = session::start(root, Wishes { resume: true, only_decides, ..Wishes::default() }).await?;
     let result = obey(&engine, command, format).await;
     engine.shutdown().await;
     result
 }
 
+fn drives_on(command: &Command) -> bool {
+    matches!(command, Command::Answer { .. } | Command::Verify { .. })
+}
+
 async fn obey(engine: &EngineHandle, command: Command, format: Format) -> Outcome {
     let driving = engine.is_driving();
-    let drives_on = matches!(command, Command::Answer { .. } | Command::Verify { .. });
+    let drives_on = drives_on(&command);
     let printer = print::Progress::start(engine);
     let reply = engine.command(command).await.map_err(Failure::from)?;
     eprintln!("{}", reply.message);
@@ -64,9 +73,11 @@ async fn obey(engine: &EngineHandle, command: Command, format: Format) -> Outcom
         printer.stop().await;
         return Ok(Exit::Done);
     }
+    // What the command set going has to be seen before idleness means anything.
+    engine.settled().await;
     run::until_idle(engine, &reply.loops, None).await;
     printer.stop().await;
-    run::conclude(engine, format).await
+    run::conclude(engine, Vec::new(), format).await
 }
 
 pub async fn answer(

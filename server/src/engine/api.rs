@@ -292,7 +292,12 @@ impl EngineHandle {
 
     /// What a run did (DESIGN 4).
     pub async fn report(&self) -> Result<super::RunReport, Refusal> {
-        self.ask(super::driver::Internal::Report).await
+        self.report_on(Vec::new()).await
+    }
+
+    /// The same of a run that was about these findings only; none named: all.
+    pub async fn report_on(&self, only: Vec<FindingRef>) -> Result<super::RunReport, Refusal> {
+        self.ask(|answer| super::driver::Internal::Report(only, answer)).await
     }
 
     /// What a run would do (`--dry-run`).

@@ -51,10 +51,6 @@ impl Buffers {
         self.open.get(path).is_some_and(|buffer| buffer.text != buffer.saved)
     }
 
-    pub fn text(&self, path: &str) -> Option<&Arc<str>> {
-        self.open.get(path).map(|buffer| &buffer.text)
-    }
-
     /// What the user saved since the loop's latest checkpoint: path and exact text.
     pub fn saved_since(&self, traces: &Traces) -> Vec<(String, Arc<str>)> {
         let since = traces.last_checkpoint_at;
@@ -99,6 +95,6 @@ mod tests {
         assert!(!buffers.is_dirty("a.py"));
         assert_eq!(buffers.saved_since(&Traces::default()).len(), 1);
         buffers.take(BufferEvent::Closed { path: path() });
-        assert_eq!(buffers.text("a.py"), None);
+        assert!(!buffers.is_dirty("a.py"));
     }
 }

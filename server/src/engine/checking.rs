@@ -1,13 +1,16 @@
 //! Checks of a loop: chosen and run before the fix, the very same ones run after it, and judged (DESIGN 7.4).
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::checks::{self, Check, CheckRun, ConfiguredCheck, FindingChecks, Judged, Kind, Origin, Standing};
+use crate::checks::weaken;
+use crate::checks::{
+    self, Check, CheckRun, ConfiguredCheck, Doubts, FindingChecks, Judged, Kind, Origin, Standing,
+};
 use crate::config::{CheckKind, Config};
 use crate::findings;
 use crate::protocol::{CheckVerdict, Checked, Event, FindingKey, Grade, NewFinding, Severity, When};
@@ -152,6 +155,15 @@ async fn run_before(job: &Arc<Job>) -> Result<Checked, Failed> {
         .chain(refused)
         .collect();
     place.leave(job).await;
+    let said: String = before
+        .runs
+        .iter()
+        .map(|one| {
+            let tail = one.run.failure().map(|failure| failure.tail.as_str()).unwrap_or_default();
+            format!("{}{tail}", one.run.summary())
+        })
+        .collect();
+    job.keep(Produced::Output(hex::encode(Sha256::digest(said.as_bytes())))).await;
     job.keep(Produced::Before(before)).await;
     Ok(Checked { findings: Vec::new(), regressions: Vec::new(), notes })
 }
@@ -207,6 +219,20 @@ async fn run_after(job: &Arc<Job>, keys: &[FindingKey]) -> Result<Checked, Faile
             (finding.fingerprint.as_str(), was.is_some_and(|was| cited_changed(&finding.finding, was, &now)))
         })
         .collect();
+    let past = Past::of(job);
+    let read = |path: &Path| past.text(path);
+    let texts = past.edits();
+    let edits: Vec<weaken::Edit<'_>> = texts
+        .iter()
+        .map(|(path, before, after)| weaken::Edit {
+            path,
+            before: before.as_deref(),
+            after: after.as_deref(),
+        })
+        .collect();
+    let earlier: Vec<&CheckRun> = before.runs.iter().map(|known| &known.run).collect();
+    let doubts = Doubts::of(&edits, &earlier, &read);
+    let mut said = String::new();
     for known in &before.runs {
         job.tell(format!("running {}", known.check.name));
         let run =
@@ -214,13 +240,31 @@ async fn run_after(job: &Arc<Job>, keys: &[FindingKey]) -> Result<Checked, Faile
         if job.cancel.is_cancelled() {
             return Err("cancelled".into());
         }
-        for fingerprint in &known.findings {
-            let lines_changed = changed.get(fingerprint.as_str()).copied().unwrap_or(false);
-            let judgement = checks::judge(&known.check, &known.run, &run, lines_changed);
-            let one = Judged { check: known.check.name.clone(), origin: known.check.origin, judgement };
-            judged.entry(fingerprint.clone()).or_default().push((one, run.clone()));
+        said.push_str(&run.summary());
+        said.push_str(run.failure().map(|failure| failure.tail.as_str()).unwrap_or_default());
+        let of: Vec<&LoopFinding> =
+            job.opened.findings.iter().filter(|one| known.findings.contains(&one.fingerprint)).collect();
+        let asked: Vec<checks::Asked<'_>> = of
+            .iter()
+            .map(|one| checks::Asked {
+                criterion: one.finding.criterion.as_deref().unwrap_or_default(),
+                cited: checks::Cited {
+                    file: one.finding.file.as_deref().map(Path::new),
+                    lines: one.finding.line_start.map(|start| (start, one.finding.line_end.unwrap_or(start))),
+                },
+                cited_lines_changed: changed.get(one.fingerprint.as_str()).copied().unwrap_or(false),
+            })
+            .collect();
+        let judgements = checks::judge_batch(&known.check, &known.run, &run, &asked, &read);
+        for (one, judgement) in of.iter().zip(judgements) {
+            let judgement = doubts.apply(judgement);
+            let judged_now =
+                Judged { check: known.check.name.clone(), origin: known.check.origin, judgement };
+            judged.entry(one.fingerprint.clone()).or_default().push((judged_now, run.clone()));
         }
     }
+    checked.notes.extend(doubts.lines());
+    job.keep(Produced::Output(hex::encode(Sha256::digest(said.as_bytes())))).await;
     for key in keys {
         let known = judged.get(&key.0).cloned().unwrap_or_default();
         let all: Vec<Judged> = known.iter().map(|(one, _)| one.clone()).collect();
@@ -279,6 +323,54 @@ async fn run_after(job: &Arc<Job>, keys: &[FindingKey]) -> Result<Checked, Faile
     Ok(checked)
 }
 
+/// The texts of before the fix.
+struct Past<'a> {
+    job: &'a Job,
+}
+
+impl Past<'_> {
+    fn of(job: &Job) -> Past<'_> {
+        Past { job }
+    }
+
+    fn text(&self, path: &Path) -> Option<String> {
+        let path = RepoPath::new(path.to_str()?).ok()?;
+        let workspace = &self.job.tools.workspace;
+        let bytes = if super::verifying::is_users_fix(self.job) {
+            workspace.read_at(&super::verifying::base(self.job), &path).ok()?
+        } else {
+            workspace.bytes_at(self.job.first_checkpoint().ok()?, &path).ok()?
+        };
+        String::from_utf8(bytes?).ok()
+    }
+
+    /// Every file that the fix changed, before and now.
+    fn edits(&self) -> Vec<(PathBuf, Option<String>, Option<String>)> {
+        let mut paths: BTreeSet<String> = self.job.traces.fix.keys().map(ToString::to_string).collect();
+        if super::verifying::is_users_fix(self.job) {
+            paths.extend(
+                self.job
+                    .opened
+                    .findings
+                    .iter()
+                    .flat_map(|one| one.finding.file.iter().chain(&one.finding.related_files))
+                    .cloned(),
+            );
+        }
+        paths
+            .into_iter()
+            .map(|path| {
+                let now = RepoPath::new(&path)
+                    .ok()
+                    .and_then(|path| self.job.tools.workspace.file_text(&path).ok().flatten());
+                let path = PathBuf::from(path);
+                (path.clone(), self.text(&path), now)
+            })
+            .filter(|(_, before, now)| before != now)
+            .collect()
+    }
+}
+
 /// The failing check's own words belong to why it persists.
 fn with_output(why: &str, known: &[(Judged, CheckRun)]) -> String {
     let tail = known
@@ -298,7 +390,7 @@ fn with_output(why: &str, known: &[(Judged, CheckRun)]) -> String {
 
 fn regressions(
     check: &str,
-    tests: &std::collections::BTreeSet<String>,
+    tests: &BTreeSet<String>,
     run: Option<&CheckRun>,
     caused_by: &FindingKey,
 ) -> Vec<NewFinding> {
@@ -330,7 +422,7 @@ fn regressions(
                 file: place.map(|place| place.file.to_string_lossy().into_owned()),
                 line: place.map(|place| place.line),
                 evidence: format!("check {check}"),
-                criterion: if test.is_empty() {
+                criterion: if test.is_empty() || checks::stands_for_no_test(&test) {
                     format!("check {check} passes")
                 } else {
                     checks::from_failures::criterion_of_test(&test)

@@ -199,7 +199,12 @@ impl Driver {
             let words: Vec<&str> = options.iter().map(|option| option.words()).collect();
             let chosen = options[pick(&words, choice)?];
             let question = self.own_questions.remove(position);
-            return self.answer_own(question, chosen);
+            let kept = question.clone();
+            let answered = self.answer_own(question, chosen);
+            if answered.is_err() {
+                self.own_questions.push(kept);
+            }
+            return answered;
         }
         let open = self.state.loops.values().find_map(|run| {
             let question = run.open_question()?;
@@ -218,6 +223,7 @@ impl Driver {
                 format!("loop {loop} was interrupted; say first whether to resume it", loop = r#loop),
             );
         }
+        self.may_go_on(r#loop)?;
         let words: Vec<&str> = question.options.iter().map(|option| option.words()).collect();
         let chosen: Choice = question.options[pick(&words, choice)?];
         self.answered = Some(r#loop);

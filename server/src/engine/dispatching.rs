@@ -148,7 +148,6 @@ pub(super) fn event(
     let asked_of: Vec<(FindingKey, String)> =
         briefed.iter().map(|one| (one.key.clone(), one.criterion.clone())).collect();
     let asked = Asked {
-        role: dispatch.role,
         focus: &dispatch.focus,
         findings: &asked_of,
         output_is_new: output_is_new(&job.traces.outputs),

@@ -64,7 +64,8 @@ pub(crate) enum Internal {
         result: Result<crate::findings::ReviewOutput, String>,
         answer: Option<oneshot::Sender<Result<Reply, Refusal>>>,
     },
-    Report(oneshot::Sender<RunReport>),
+    /// Of these findings only; none named: of all.
+    Report(Vec<String>, oneshot::Sender<RunReport>),
     Plan(Vec<String>, oneshot::Sender<Result<Plan, Refusal>>),
     /// Answered once everything sent before is taken in and shown.
     Settled(oneshot::Sender<()>),
@@ -91,6 +92,8 @@ pub struct Setup {
     pub resume: bool,
     /// Take the lock if it is free; else only look.
     pub drive: bool,
+    /// Start queued loops. A command that only records a decision leaves them for one that stays to see them end.
+    pub starts: bool,
     /// Show a configuration that cannot be read and go on with the defaults, instead of stopping.
     pub lenient: bool,
 }
@@ -119,6 +122,8 @@ pub(super) struct Driver {
     pub answered: Option<LoopId>,
     /// Loops interrupted by the end of an earlier process, until the user has answered.
     pub interrupted: BTreeSet<LoopId>,
+    /// Loops that had ended before this process began to drive: none of its work.
+    pub ended_before: BTreeSet<LoopId>,
     pub running: HashMap<LoopId, Running>,
     pub activity: BTreeMap<LoopId, String>,
     pub questions_answered_by_us: BTreeSet<String>,
@@ -241,8 +246,8 @@ impl Driver {
                     },
                 }
             }
-            Internal::Report(answer) => {
-                let report = RunReport::of(self);
+            Internal::Report(only, answer) => {
+                let report = RunReport::of(self, &only);
                 let _ = answer.send(report);
             }
             Internal::Plan(only, answer) => {
@@ -409,7 +414,7 @@ impl Driver {
 
     /// Starts whatever may start now. In the user's own tree one loop writes at a time (DESIGN 7.6).
     pub(super) fn pump(&mut self) {
-        if self.lock.is_none() || self.stopping || self.fixing_off.is_some() {
+        if self.lock.is_none() || self.stopping || self.fixing_off.is_some() || !self.setup.starts {
             return;
         }
         while let Some(id) = self.next_to_start() {

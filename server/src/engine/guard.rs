@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::checks::weaken;
+use crate::config::Config;
 use crate::protocol::{Changes, Event, TreeId, Weakened};
 use crate::workspace::{self, Change, Checkpoint, ObjectId, Observation, OwnBytes, Place, RepoPath, Scope};
 
@@ -62,7 +63,12 @@ fn loops_own(seen: &Observation, own: &OwnBytes) -> Vec<Change> {
 pub(super) fn look(job: &Job, since: &Checkpoint, scope: &Scope, by: By) -> Result<Changes, Failed> {
     let workspace = &job.tools.workspace;
     let failed = |error: workspace::WorkspaceError| error.to_string();
-    let seen = workspace.observe(since, scope, &saved_blobs(&job.saved)).map_err(failed)?;
+    let mut seen = workspace.observe(since, scope, &saved_blobs(&job.saved)).map_err(failed)?;
+    // Reviews may well arrive while a worker is at it: the inbox is nobody's scope and is left as it is.
+    let (reviews, rest): (Vec<Change>, Vec<Change>) = std::mem::take(&mut seen.changes)
+        .into_iter()
+        .partition(|change| change.place == Place::OutOfScope && is_inbox(&job.tools.config, &change.path));
+    seen.changes = rest;
     let mut own = job.traces.own.clone();
     own.record(&seen);
     let mut fix = job.traces.fix.clone();
@@ -77,7 +83,8 @@ pub(super) fn look(job: &Job, since: &Checkpoint, scope: &Scope, by: By) -> Resu
         notes: notes(&seen),
         ..Changes::default()
     };
-    if !seen.index_taken.is_empty() && seen.breaches.is_empty() {
+    // Also after a breach: what the user had staged is put back exactly, and nothing else is touched.
+    if !seen.index_taken.is_empty() {
         let stuck = workspace.untake_index(&seen.index_taken).map_err(failed)?;
         let what: Vec<&str> = seen.index_taken.iter().map(|taken| taken.path.as_str()).collect();
         changes.notes.push(format!("taken back from the index: {}", what.join(", ")));
@@ -89,6 +96,10 @@ pub(super) fn look(job: &Job, since: &Checkpoint, scope: &Scope, by: By) -> Resu
         }
     }
     let out: Vec<Change> = seen.placed(Place::OutOfScope).cloned().collect();
+    if !reviews.is_empty() {
+        let names: Vec<&str> = reviews.iter().map(|change| change.path.as_str()).collect();
+        changes.notes.push(format!("findings files changed meanwhile: {}", names.join(", ")));
+    }
     if !out.is_empty() {
         let aside = workspace.set_aside(since, &out).map_err(failed)?;
         changes.out_of_scope_diff = shorten(&aside.diff);
@@ -147,6 +158,15 @@ fn weakened(job: &Job, changes: &[Change]) -> Vec<Weakened> {
             what: one.what,
         })
         .collect()
+}
+
+/// Whether a path is a findings file of the inbox.
+pub(super) fn is_inbox(config: &Config, path: &RepoPath) -> bool {
+    config
+        .findings
+        .iter()
+        .filter_map(|pattern| globset::Glob::new(pattern).ok())
+        .any(|glob| glob.compile_matcher().is_match(path.as_str()))
 }
 
 fn notes(seen: &Observation) -> Vec<String> {

@@ -207,6 +207,14 @@ impl Inbox {
 
     fn list(&mut self) {
         let mut listed = Vec::new();
+        // A review that says FIX-FIRST or BLOCKED stands behind the gaps that it lists.
+        let gated: BTreeSet<String> = self
+            .files
+            .reviews()
+            .into_iter()
+            .filter(|(_, review)| gate_word(review).is_some_and(|word| word != "SHIP"))
+            .map(|(name, _)| name.0)
+            .collect();
         let entry = |source: &SourceName, title: &str| {
             let bytes = self.contents.get(&source.0)?;
             Some((source.0.clone(), line_of_entry(bytes, title)))
@@ -226,8 +234,12 @@ impl Inbox {
         }
         for finding in &self.intake.unconfirmed {
             let fingerprint = finding.fingerprint.to_string();
-            let listing =
-                if self.confirmed.contains(&fingerprint) { Listing::Workable } else { Listing::Unconfirmed };
+            let is_gap = self.gaps_are_work && gated.contains(&finding.source.0);
+            let listing = if is_gap || self.confirmed.contains(&fingerprint) {
+                Listing::Workable
+            } else {
+                Listing::Unconfirmed
+            };
             listed.push(placed(finding, listing));
         }
         for (ignored, refused) in self
@@ -279,22 +291,13 @@ impl Inbox {
         &self.listed
     }
 
-    pub fn notes(&self) -> &[findings::Note] {
-        &self.intake.notes
-    }
-
     pub fn listing(&self, fingerprint: &str) -> Option<&Listing> {
         self.listed.iter().find(|listed| listed.fingerprint == fingerprint).map(|listed| &listed.listing)
     }
 
     /// The verdict of a gap list, which `rereview` starts from.
     pub fn gate_word(&self) -> Option<String> {
-        let reviews = self.files.reviews();
-        let said = reviews
-            .iter()
-            .rev()
-            .find_map(|(_, review)| review.extra.get("verdict")?.as_str().map(str::to_owned))?;
-        Some(said.trim().to_uppercase().replace(['_', ' '], "-"))
+        self.files.reviews().iter().rev().find_map(|(_, review)| gate_word(review))
     }
 
     pub fn review_base(&self) -> Option<String> {
@@ -449,6 +452,12 @@ fn lines_of(anchor: Option<&Anchor>, finding: &Finding) -> Option<(u32, u32)> {
         Some(anchor) => Some((anchor.line_start, anchor.line_end)),
         None => finding.line_start.map(|start| (start, finding.line_end.unwrap_or(start).max(start))),
     }
+}
+
+/// The verdict of a gap list, in its one spelling.
+fn gate_word(review: &findings::ReviewOutput) -> Option<String> {
+    let word = review.extra.get("verdict")?.as_str()?.trim().to_uppercase().replace(['_', ' '], "-");
+    ["SHIP", "FIX-FIRST", "BLOCKED"].contains(&word.as_str()).then_some(word)
 }
 
 /// The 1-based line of a findings file on which an entry's title stands; 1 where it is written otherwise.

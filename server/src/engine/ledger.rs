@@ -105,6 +105,9 @@ pub struct Opened {
     pub follows: Option<LoopId>,
     /// The revision that was reviewed, if the review said so.
     pub base: Option<String>,
+    /// What its commands were: it goes on without being trusted again while they are the same (DESIGN 11).
+    #[serde(default)]
+    pub commands: String,
 }
 
 /// A finding as it was when its loop opened; the loop's briefs are made from this.

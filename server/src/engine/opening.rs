@@ -10,11 +10,12 @@ use crate::protocol::{Action, Event, FindingKey, QuestionKind, Step};
 
 use super::api::{FindingView, NoticeLevel, Refusal, RefusalKind, Reply};
 use super::commands::{done, refuse};
-use super::driver::Driver;
+use super::driver::{Answers, Driver};
 use super::ledger::{Entry, LoopFinding, LoopId, Opened};
 use super::running::MachineStart;
 use super::status::FindingState;
 use super::{batch, restoring, starting, view};
+use crate::workspace::RepoPath;
 
 /// A question of the engine's own.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,7 +59,8 @@ impl OwnQuestion {
         match &self.asked {
             Asked::Trust => format!("trust{}", self.serial),
             Asked::DirtyBuffer { r#loop, .. } => format!("{loop}.buffer{}", self.serial, loop = r#loop),
-            Asked::Resume { r#loop, .. } => format!("{loop}.resume{}", self.serial, loop = r#loop),
+            // The same in every process, so that it can be read in one and answered in another.
+            Asked::Resume { r#loop, .. } => format!("{loop}.resume", loop = r#loop),
         }
     }
 
@@ -161,6 +163,7 @@ impl Driver {
         }
         let findings: Vec<LoopFinding> =
             fingerprints.iter().filter_map(|fingerprint| self.inbox.loop_finding(fingerprint)).collect();
+        let findings = self.only_stageable(findings)?;
         let files: Vec<BTreeSet<String>> =
             findings.iter().map(|finding| self.inbox.scope_of(finding)).collect();
         let mut opened = Vec::new();
@@ -185,6 +188,32 @@ impl Driver {
         })
     }
 
+    /// Leaves out what could not be staged in the end (a submodule, an unmerged file, a FIFO), before anybody works on it.
+    fn only_stageable(&self, findings: Vec<LoopFinding>) -> Result<Vec<LoopFinding>, Refusal> {
+        let Some(workspace) = &self.workspace else { return Ok(findings) };
+        let mut refused = Vec::new();
+        let mut stageable = Vec::new();
+        for finding in findings {
+            let why = self
+                .inbox
+                .scope_of(&finding)
+                .iter()
+                .filter_map(|path| RepoPath::new(path).ok())
+                .find_map(|path| workspace.stageable(&path).err());
+            match why {
+                Some(why) => refused.push(format!("finding {}: {why}", view::id_text(&finding.shown))),
+                None => stageable.push(finding),
+            }
+        }
+        for why in &refused {
+            self.notice(NoticeLevel::Error, None, why.clone());
+        }
+        if stageable.is_empty() && !refused.is_empty() {
+            return refuse(RefusalKind::Environment, refused.join("\n"));
+        }
+        Ok(stageable)
+    }
+
     pub(super) fn protocol(&self) -> Protocol {
         self.setup.protocol.unwrap_or(self.config.protocol)
     }
@@ -198,7 +227,15 @@ impl Driver {
         let id = self.state.next_loop();
         let agent = starting::fixer_name(self);
         let base = self.inbox.review_base();
-        self.write(Entry::Opened(Box::new(Opened { id, findings, start, agent, follows, base })));
+        self.write(Entry::Opened(Box::new(Opened {
+            id,
+            findings,
+            start,
+            agent,
+            follows,
+            base,
+            commands: self.commands_hash.clone(),
+        })));
         id
     }
 
@@ -232,6 +269,17 @@ impl Driver {
             return done("there is nothing to fix");
         }
         self.fix(fingerprints)
+    }
+
+    /// What goes on is what was trusted when the loop opened, or what is trusted now (DESIGN 11).
+    pub(super) fn may_go_on(&self, id: LoopId) -> Result<(), Refusal> {
+        if self.is_trusted() || self.state.loops[&id].opened.commands == self.commands_hash {
+            return Ok(());
+        }
+        refuse(
+            RefusalKind::Environment,
+            "the commands that the configuration names have changed and are not trusted; look at them, then `fix-loop trust`",
+        )
     }
 
     /// Reviews what is committed. A loop that is open already is the one to go on with: a review runs once, and a pause
@@ -289,17 +337,35 @@ impl Driver {
 
     // ------------------------------------------------------------ interrupted loops
 
-    /// At the start of a driver: every loop that an earlier process left in the middle of something.
+    /// At the start of a driver: every loop that an earlier process left in the middle of something. Its workers are ended.
     pub(super) fn find_interrupted(&mut self) {
-        let left: Vec<LoopId> =
-            self.state.loops.values().filter(|run| run.is_working()).map(|run| run.id()).collect();
-        for id in left {
-            let run = &self.state.loops[&id];
+        for run in self.state.loops.values().filter(|run| run.is_working()) {
             for worker in run.traces.workers.iter().filter(|worker| worker.outcome.is_none()) {
                 if let Some(process) = &worker.process {
                     crate::process::end_leftover(process);
                 }
             }
+        }
+        self.mark_interrupted();
+        if self.setup.answers == Answers::Recommended {
+            for id in self.interrupted.clone() {
+                self.own_questions.retain(|question| question.r#loop() != Some(id));
+                let went = self.resume(id, true);
+                let (level, said) = match went {
+                    Ok(reply) => (NoticeLevel::Info, reply.message),
+                    Err(refusal) => (NoticeLevel::Error, refusal.message),
+                };
+                self.notice(level, Some(id), said);
+            }
+        }
+    }
+
+    /// The same for a process that only looks, while nobody drives.
+    pub(super) fn mark_interrupted(&mut self) {
+        let left: Vec<LoopId> =
+            self.state.loops.values().filter(|run| run.is_working()).map(|run| run.id()).collect();
+        for id in left {
+            let run = &self.state.loops[&id];
             let detail = format!(
                 "It was {} when the process that drove it ended. Resuming repeats what was under way; restoring puts back \
                  the loop's own bytes and leaves its findings open.",
@@ -314,6 +380,9 @@ impl Driver {
 
     pub(super) fn resume(&mut self, id: LoopId, go_on: bool) -> Result<Reply, Refusal> {
         self.can_write()?;
+        if go_on {
+            self.may_go_on(id)?;
+        }
         self.answered = Some(id);
         self.interrupted.remove(&id);
         self.write(Entry::Resumed { r#loop: id });
@@ -334,8 +403,13 @@ impl Driver {
             && let Some(workspace) = self.workspace.clone()
         {
             // Whatever the interrupted worker left is the loop's own; it is set aside as objects before it is undone.
-            let produced = restoring::interrupted(&workspace, &self.state.loops[&id])
-                .map_err(|error| Refusal { kind: RefusalKind::Environment, message: error.to_string() })?;
+            let run = &self.state.loops[&id];
+            let produced = if run.writes_in_the_users_tree() {
+                restoring::interrupted(&workspace, &self.config, run)
+            } else {
+                restoring::interrupted_in_worktree(&workspace, run)
+            }
+            .map_err(|error| Refusal { kind: RefusalKind::Environment, message: error.to_string() })?;
             for produced in produced {
                 self.write(Entry::Produced {
                     r#loop: id,

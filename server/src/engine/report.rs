@@ -80,7 +80,8 @@ pub struct Worker {
 }
 
 impl RunReport {
-    pub(super) fn of(driver: &Driver) -> RunReport {
+    /// `only`: the findings that the run was told to work on; the others are listed as ignored.
+    pub(super) fn of(driver: &Driver, only: &[String]) -> RunReport {
         let findings = view::findings(driver);
         let mut report = RunReport {
             schema_version: "v1",
@@ -108,6 +109,17 @@ impl RunReport {
         let mut refused = 0;
         let mut workable = 0;
         for finding in &findings {
+            let named = |name: &String| {
+                *name == finding.detail.fingerprint || *name == view::id_text(&finding.detail.id)
+            };
+            if !only.is_empty() && !only.iter().any(named) {
+                let reason = match finding.detail.state {
+                    FindingState::Ignored => finding.standing.clone(),
+                    _ => format!("not named by --only ({})", finding.standing),
+                };
+                report.ignored.push(Ignored { id: finding.detail.id.clone(), reason });
+                continue;
+            }
             let listing = driver.inbox.listing(&finding.detail.fingerprint);
             if matches!(listing, Some(Listing::Refused(_))) {
                 refused += 1;
@@ -117,7 +129,7 @@ impl RunReport {
             }
             report.place(driver, finding);
         }
-        for run in driver.state.loops.values() {
+        for run in driver.state.loops.values().filter(|run| !driver.ended_before.contains(&run.id())) {
             report.workers.extend(run.traces.workers.iter().map(|worker| Worker {
                 id: format!("{}.w{}", run.id(), worker.worker.0),
                 r#loop: run.id().to_string(),

@@ -1,7 +1,9 @@
 //! Restores outside of a running loop: `undo`, and what an interrupted worker left.
 
+use crate::config::Config;
 use crate::workspace::{OwnBytes, Place, Scope, Workspace, WorkspaceError};
 
+use super::guard;
 use super::ledger::Produced;
 use super::running::{LoopRun, Traces};
 
@@ -16,14 +18,19 @@ pub(super) fn undo(workspace: &Workspace, traces: &Traces) -> Result<Vec<String>
 
 /// A worker that was at work when its driver died: everything since its checkpoint is kept as objects and put back. Gives
 /// what has to go into the ledger first.
-pub(super) fn interrupted(workspace: &Workspace, run: &LoopRun) -> Result<Vec<Produced>, WorkspaceError> {
+pub(super) fn interrupted(
+    workspace: &Workspace,
+    config: &Config,
+    run: &LoopRun,
+) -> Result<Vec<Produced>, WorkspaceError> {
     let traces = &run.traces;
     let Some(checkpoint) = traces.last_checkpoint.and_then(|action| traces.checkpoints.get(&action)) else {
         return Ok(Vec::new());
     };
     let nothing: [&str; 0] = [];
     let Ok(scope) = Scope::new(workspace.root(), &nothing, &[]) else { return Ok(Vec::new()) };
-    let seen = workspace.observe(checkpoint, &scope, &[])?;
+    let mut seen = workspace.observe(checkpoint, &scope, &[])?;
+    seen.changes.retain(|change| !guard::is_inbox(config, &change.path));
     let mut own: OwnBytes = traces.own.clone();
     own.record(&seen);
     let changes: Vec<_> =
@@ -36,11 +43,24 @@ pub(super) fn interrupted(workspace: &Workspace, run: &LoopRun) -> Result<Vec<Pr
         }
         produced.push(Produced::SetAside(aside));
     }
-    if seen.breaches.is_empty() {
-        workspace.untake_index(&seen.index_taken)?;
-    } else {
+    workspace.untake_index(&seen.index_taken)?;
+    if !seen.breaches.is_empty() {
         let what: Vec<String> = seen.breaches.iter().map(ToString::to_string).collect();
         produced.push(Produced::Note(format!("the interrupted worker: {}", what.join("; "))));
     }
     Ok(produced)
+}
+
+/// The same for a converging loop: its own worktree goes back to what it was when the worker began. The user's tree is none
+/// of its business.
+pub(super) fn interrupted_in_worktree(
+    workspace: &Workspace,
+    run: &LoopRun,
+) -> Result<Vec<Produced>, WorkspaceError> {
+    let traces = &run.traces;
+    let Some(managed) = &traces.managed else { return Ok(Vec::new()) };
+    let checkpoint = traces.last_checkpoint.and_then(|action| traces.checkpoints.get(&action));
+    let head = checkpoint.and_then(|checkpoint| checkpoint.head.commit.as_ref()).map(ToString::to_string);
+    workspace.reset_managed(&managed.worktree, head.as_deref().unwrap_or(&managed.head))?;
+    Ok(Vec::new())
 }

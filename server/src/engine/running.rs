@@ -130,7 +130,6 @@ pub struct LoopRun {
     pub traces: Traces,
     /// Begun and not answered yet.
     pub begun: BTreeSet<ActionId>,
-    pub opened_at: u64,
     pub started_at: Option<u64>,
     pub ended_at: Option<u64>,
     /// Bytes restored by `undo`.
@@ -138,7 +137,7 @@ pub struct LoopRun {
 }
 
 impl LoopRun {
-    pub fn open(at: u64, opened: Opened) -> LoopRun {
+    pub fn open(opened: Opened) -> LoopRun {
         let machine = opened.start.machine();
         let view = machine.view();
         LoopRun {
@@ -147,7 +146,6 @@ impl LoopRun {
             view,
             traces: Traces::default(),
             begun: BTreeSet::new(),
-            opened_at: at,
             started_at: None,
             ended_at: None,
             undone: false,
@@ -322,11 +320,6 @@ impl LoopRun {
             Produced::Managed(managed) => traces.managed = Some(managed),
             Produced::Note(note) => traces.notes.push(note),
         }
-    }
-
-    /// The step that an answer to `action` would answer.
-    pub fn awaited(&self, action: ActionId) -> Option<&Step> {
-        self.view.outstanding.iter().find(|step| step.id == action)
     }
 
     pub fn open_question(&self) -> Option<&crate::protocol::Question> {

@@ -79,6 +79,7 @@ pub fn start(setup: Setup) -> Result<EngineHandle, StartError> {
         asked_before: 0,
         answered: None,
         interrupted: BTreeSet::new(),
+        ended_before: BTreeSet::new(),
         running: HashMap::new(),
         activity: BTreeMap::new(),
         questions_answered_by_us: BTreeSet::new(),
@@ -130,8 +131,12 @@ impl Driver {
             if let Some(followed) = &mut self.followed
                 && let Some(state) = followed.fresh()
             {
+                let driven = followed.driver().is_some();
                 self.state = state;
                 self.inbox.set_memory(self.state.memory.clone());
+                if !driven {
+                    self.mark_interrupted();
+                }
             }
         }
         self.inbox.read();
@@ -155,6 +160,8 @@ impl Driver {
         self.followed = None;
         self.state = State::fold(journal.lines);
         self.inbox.set_memory(self.state.memory.clone());
+        self.ended_before =
+            self.state.loops.values().filter(|run| run.is_ended()).map(|run| run.id()).collect();
         self.find_interrupted();
         let finished: BTreeSet<String> =
             self.state.loops.values().filter(|run| run.is_ended()).map(|run| run.id().to_string()).collect();

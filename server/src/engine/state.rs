@@ -51,7 +51,7 @@ impl State {
         match line.entry {
             Entry::Seen { memory } => self.memory = *memory,
             Entry::Opened(opened) => {
-                self.loops.insert(opened.id, LoopRun::open(at, *opened));
+                self.loops.insert(opened.id, LoopRun::open(*opened));
             }
             Entry::Event { r#loop, event } => return self.event(at, r#loop, *event),
             Entry::Begun { r#loop, action } => {

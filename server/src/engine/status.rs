@@ -12,7 +12,7 @@ pub struct Status {
     pub loops: Vec<StatusLoop>,
     pub questions: Vec<StatusQuestion>,
     /// Only in `status --format json`; the notification leaves it empty and clients page with `fixLoop/findings`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub findings_detail: Vec<StatusFinding>,
 }
 

@@ -10,13 +10,12 @@ use crate::agents::report::{self, Report as Said};
 use crate::findings::{failed_criteria, intake::criterion_names};
 use crate::protocol::{
     Axis, Cause, Diagnosis, FailureClass, FindingKey, FixerReport, FixerStatus, Focus, Footer, Gap,
-    GapReview, GateWord, Judged, Judgement, Judging, NewFinding, Report, Role, RootCause, RootState,
-    ScopeRequest, Severity, ValidationOutcome, WorkerFailure,
+    GapReview, GateWord, Judged, Judgement, Judging, NewFinding, Report, RootCause, RootState, ScopeRequest,
+    Severity, ValidationOutcome, WorkerFailure,
 };
 
 /// What a brief's ids stand for.
 pub(super) struct Asked<'a> {
-    pub role: Role,
     pub focus: &'a Focus,
     /// In the order of the ids 1…n, with each one's criterion.
     pub findings: &'a [(FindingKey, String)],

@@ -52,7 +52,7 @@ pub(super) fn is_users_fix(job: &Job) -> bool {
     matches!(&job.opened.start, MachineStart::Bounded(input) if input.kind == LoopKind::Verify)
 }
 
-fn base(job: &Job) -> String {
+pub(super) fn base(job: &Job) -> String {
     job.opened.base.clone().unwrap_or_else(|| "HEAD".into())
 }
 

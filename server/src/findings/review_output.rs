@@ -104,6 +104,37 @@ impl ReviewOutput {
         Ok(review)
     }
 
+    /// Reads the ReviewOutput that a verifier reports about findings it was given. What it does not repeat of a finding is
+    /// known from the brief; a verdict and its evidence are only ever its own.
+    pub fn from_report(value: &Value, briefed: &[Finding]) -> Result<Self, String> {
+        let mut value = value.clone();
+        let items = value.get_mut("findings").and_then(Value::as_array_mut).into_iter().flatten();
+        for item in items.filter_map(Value::as_object_mut) {
+            let Some(id) = item.get("id").and_then(FindingId::from_value) else { continue };
+            let known = briefed.iter().find(|finding| finding.id.to_string() == id.to_string());
+            let Some(Value::Object(known)) = known.and_then(|finding| serde_json::to_value(finding).ok())
+            else {
+                continue;
+            };
+            for key in [
+                "severity",
+                "title",
+                "body",
+                "file",
+                "line_start",
+                "line_end",
+                "confidence",
+                "criterion",
+                "related_files",
+            ] {
+                if let (false, Some(field)) = (item.contains_key(key), known.get(key)) {
+                    item.insert(key.to_owned(), field.clone());
+                }
+            }
+        }
+        ReviewOutput::from_value(&value)
+    }
+
     /// Adds the findings of a list, one by one, so that one invalid entry never stops the others (DESIGN 5).
     pub(super) fn read_findings(&mut self, items: &[Value], inherited: &Inherited, manner: Manner) {
         for item in items {

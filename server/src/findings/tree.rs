@@ -102,7 +102,8 @@ impl SourceText for DiskTree {
             Ok(inside) => self.root.join(inside),
             Err(_) => self.root.join(candidate),
         };
-        let resolved = without_links(&full);
+        let resolved = without_links(&full, MOST_LINKS)
+            .ok_or_else(|| PathRefused::Unusable { path: path.to_owned() })?;
         let inside = resolved
             .strip_prefix(&self.root)
             .map_err(|_| PathRefused::OutsideRoot { path: path.to_owned() })?;
@@ -124,11 +125,14 @@ impl SourceText for DiskTree {
     }
 }
 
-/// Resolves links in the part of the path that exists, and takes the rest as it is written.
-fn without_links(full: &Path) -> PathBuf {
+/// As many links in a row as Linux follows.
+const MOST_LINKS: usize = 40;
+
+/// Resolves links in the part of the path that exists, and takes the rest as it is written. `None` where links lead in a
+/// circle. A dangling link counts by where it points, which may lie behind further links.
+fn without_links(full: &Path, links: usize) -> Option<PathBuf> {
     let mut resolved = PathBuf::new();
-    let mut parts = full.components();
-    while let Some(part) = parts.next() {
+    for part in full.components() {
         match part {
             Component::ParentDir => {
                 resolved.pop();
@@ -136,21 +140,22 @@ fn without_links(full: &Path) -> PathBuf {
             Component::CurDir => {}
             part => {
                 resolved.push(part);
-                if resolved.symlink_metadata().is_ok_and(|about| about.is_symlink()) {
-                    match resolved.canonicalize() {
-                        Ok(target) => resolved = target,
-                        // A dangling or circular link leads to nobody knows where, so it counts by what it points at.
-                        Err(_) => {
-                            let Ok(target) = std::fs::read_link(&resolved) else { continue };
-                            resolved.pop();
-                            resolved = lexical(&resolved.join(target));
-                        }
-                    }
+                if !resolved.symlink_metadata().is_ok_and(|about| about.is_symlink()) {
+                    continue;
                 }
+                resolved = match resolved.canonicalize() {
+                    Ok(target) => target,
+                    Err(_) if links == 0 => return None,
+                    Err(_) => {
+                        let target = std::fs::read_link(&resolved).ok()?;
+                        resolved.pop();
+                        without_links(&resolved.join(target), links - 1)?
+                    }
+                };
             }
         }
     }
-    resolved
+    Some(resolved)
 }
 
 fn lexical(path: &Path) -> PathBuf {

@@ -69,6 +69,15 @@ impl Workspace {
         })
     }
 
+    /// The bytes that a path had at a checkpoint; `None`: absent, or not kept.
+    pub fn bytes_at(&self, checkpoint: &Checkpoint, path: &RepoPath) -> Result<Option<Vec<u8>>> {
+        let states = self.states_at(checkpoint, std::slice::from_ref(path))?;
+        match states.into_values().next().flatten() {
+            Some(state) if state.stored => Ok(Some(self.object(state.content)?)),
+            _ => Ok(None),
+        }
+    }
+
     /// The states that paths had at a checkpoint. Bytes of a path that was clean then are made from its blob, and
     /// written as an object.
     pub(super) fn states_at(

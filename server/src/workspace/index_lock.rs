@@ -168,10 +168,17 @@ impl Workspace {
         std::fs::create_dir_all(&state).map_err(failed(&state))?;
         let id = format!("{}.{}", std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed));
         let claim = state.join(format!("{CLAIM}{id}"));
-        let alive = OpenOptions::new().write(true).create_new(true).open(&claim).map_err(failed(&claim))?;
-        // Nobody else knows the file yet, so this neither fails nor waits.
+        let unnamed = state.join(format!("index-new.{id}"));
+        let alive = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(&unnamed)
+            .map_err(failed(&unnamed))?;
+        // Nobody else knows the file yet, so this neither fails nor waits; and once it has its name it is locked.
         flock(&alive, FlockOperation::NonBlockingLockExclusive)
             .map_err(|error| failed(&claim)(error.into()))?;
+        std::fs::rename(&unnamed, &claim).map_err(failed(&claim))?;
         let lock = with_lock_suffix(&self.index_path());
         let mut waits = BACKOFF_MS.iter();
         loop {

@@ -5,6 +5,12 @@
 //! or a tag of the user's, never commits in the user's work tree, and never overwrites bytes that the caller did not
 //! name (faults R26, R28, R29). Everything here blocks; the engine calls it from a blocking thread.
 //!
+//! One round, in the order of the calls: [`Workspace::checkpoint`] (with the scope's files), dispatch,
+//! [`Workspace::observe`], [`Workspace::untake_index`] for what the worker staged, [`Workspace::set_aside`] for what is out
+//! of scope, [`Workspace::observe`] once more for late writes (R36), [`Workspace::stage`] from the loop's first checkpoint.
+//! [`OwnBytes`] gathers each observation and each [`Staged`]; [`Workspace::restore`] and [`Workspace::undo`] believe
+//! nothing else. All of these may be repeated after a crash with the same arguments and come to the same end.
+//!
 //! | file | owns |
 //! |---|---|
 //! | `open` | finding the repository, and saying early what cannot work in it |
@@ -14,10 +20,10 @@
 //! | `breach`, `damage` | which of it a worker must never do |
 //! | `own` | [`OwnBytes`]: what the loop itself wrote |
 //! | `restore` | putting bytes and index entries back, and setting changes aside |
-//! | `stage`, `transplant`, `hunks` | the fix, and nothing else, into the index |
+//! | `stage`, `staged`, `transplant`, `hunks` | the fix, and nothing else, into the index |
 //! | `patch` | unified diffs |
 //! | `index`, `index_lock` | reading index entries, and changing some of them without losing others |
-//! | `disk`, `object`, `filter` | files, objects, and git's own clean and smudge filters between them |
+//! | `disk`, `present`, `object`, `filter` | files, their states, objects, and git's own clean and smudge filters between them |
 //! | `history`, `worktree` | commits, and the worktree of `converge` |
 //! | `driver` | one driver per work tree |
 //! | `git`, `fault` | starting git; places where a test ends the process |
@@ -40,8 +46,10 @@ mod open;
 mod own;
 mod patch;
 mod path;
+mod present;
 mod restore;
 mod stage;
+mod staged;
 mod status;
 mod transplant;
 mod worktree;
@@ -64,7 +72,7 @@ pub use open::OpenError;
 pub use own::OwnBytes;
 pub use path::{PathError, RepoPath, Scope};
 pub use restore::{LeftAlone, Restored, SetAside};
-pub use stage::{Conflict, NotStaged, StageRefused, Staged, StagedEntries, StagedEntry};
+pub use staged::{Conflict, NotStaged, StageRefused, Staged, StagedEntries, StagedEntry};
 pub use transplant::{Clash, transplant};
 pub use worktree::{CommitState, Worktree};
 

@@ -24,7 +24,7 @@ pub enum Place {
     InScope,
     /// The loop's own, where it may not.
     OutOfScope,
-    /// The user's: the editor saved exactly these bytes.
+    /// The user's: the editor saved exactly these bytes, or keeps its own books there (swap and lock files).
     Users,
 }
 
@@ -165,7 +165,7 @@ impl Workspace {
             let saved = after.is_some_and(|state| {
                 user_saved.iter().any(|(saved, content)| saved == path && *content == state.content)
             });
-            match (saved, scope.contains(path)) {
+            match (saved || is_editors_own(path), scope.contains(path)) {
                 (true, _) => Place::Users,
                 (false, true) => Place::InScope,
                 (false, false) => Place::OutOfScope,
@@ -266,5 +266,43 @@ impl Workspace {
             changes.extend(Change::between(path.clone(), since.ignored.get(&path).cloned(), after, whose));
         }
         Ok(changes)
+    }
+}
+
+/// Files that an editor writes beside the ones it has open. Putting them back would harm the editor, and asking about
+/// them would be noise.
+fn is_editors_own(path: &RepoPath) -> bool {
+    let name = path.as_str().rsplit('/').next().unwrap_or_default();
+    let swap = |extension: &str| {
+        extension.len() == 3 && extension.starts_with("sw") && extension.as_bytes()[2] >= b'a'
+    };
+    let vim = name.starts_with('.')
+        && name.rsplit_once('.').is_some_and(|(stem, end)| !stem.is_empty() && swap(end));
+    let emacs = name.starts_with(".#") || (name.len() > 2 && name.starts_with('#') && name.ends_with('#'));
+    vim || emacs || name == "4913"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_editors_keep_beside_the_open_ones_are_known_by_name() {
+        let table = [
+            (".main.rs.swp", true),
+            ("src/.main.rs.swo", true),
+            ("src/4913", true),
+            (".#main.rs", true),
+            ("#main.rs#", true),
+            ("main.swp", false),
+            (".swp", false),
+            (".env.sw1", false),
+            ("#", false),
+            ("4914", false),
+            ("main.rs~", false),
+        ];
+        for (path, expected) in table {
+            assert_eq!(is_editors_own(&RepoPath::new(path).unwrap()), expected, "{path}");
+        }
     }
 }

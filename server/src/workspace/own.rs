@@ -11,7 +11,7 @@ use super::index::IndexEntry;
 use super::object::FileState;
 use super::observe::{Change, Observation, Place};
 use super::path::RepoPath;
-use super::stage::Staged;
+use super::staged::Staged;
 
 /// States of paths and index entries that a loop produced.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,9 +5,6 @@
 //! another repository; never resolves a conflict; never guesses where a hunk belongs. `index_lock` writes the entries.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
-
-use serde::{Deserialize, Serialize};
 
 use super::disk::Look;
 use super::filter::{Conversions, is_lfs_pointer};
@@ -15,115 +12,9 @@ use super::hunks::is_binary;
 use super::index::{self, IndexChange, IndexEntry};
 use super::object::{FileKind, FileState, ObjectId};
 use super::path::RepoPath;
+use super::staged::{Conflict, NotStaged, StageRefused, Staged, StagedEntries, StagedEntry};
 use super::transplant::transplant;
 use super::{Checkpoint, Workspace, WorkspaceError, patch};
-
-/// One path that was staged.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StagedEntry {
-    /// The path.
-    pub path: RepoPath,
-    /// Its entries before; empty: not in the index.
-    pub old: Vec<IndexEntry>,
-    /// Its entries now.
-    pub new: Vec<IndexEntry>,
-}
-
-/// Why a changed path was not staged although nothing is wrong. It stays changed in the work tree and is reported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum NotStaged {
-    /// git ignores it (R21).
-    Ignored,
-    /// It is outside the sparse checkout, or marked `skip-worktree` (R15).
-    SkipWorktree,
-    /// It is a new file of the user's that was never added, so there is nothing that the hunks could stand on.
-    Untracked,
-    /// It is over 50 MiB.
-    TooLarge,
-}
-
-/// What was staged.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Staged {
-    /// The changed entries.
-    pub entries: Vec<StagedEntry>,
-    /// Paths that the fix changed and that are not staged.
-    pub skipped: Vec<(RepoPath, NotStaged)>,
-}
-
-/// The entries that a loop has in the index from its earlier rounds.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StagedEntries(BTreeMap<RepoPath, Vec<IndexEntry>>);
-
-impl StagedEntries {
-    /// Adds what a round staged.
-    pub fn record(&mut self, staged: &Staged) {
-        for entry in &staged.entries {
-            self.0.insert(entry.path.clone(), entry.new.clone());
-        }
-    }
-
-    /// Whether nothing was staged yet.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-/// A path at which the fix and the user's own work cannot be told apart.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Conflict {
-    /// The path.
-    pub path: RepoPath,
-    /// Why, for the user.
-    pub why: String,
-    /// What the fix did, as hunks of a diff.
-    pub ours: String,
-    /// How the index differs from the file before the fix, as hunks of a diff.
-    pub theirs: String,
-}
-
-/// Why nothing was staged. The index is as it was.
-#[derive(Debug, thiserror::Error)]
-pub enum StageRefused {
-    /// The user has to say what belongs into the index.
-    #[error("{} cannot be staged without deciding for you: {}", list(.0), .0.first().map_or("", |first| &first.why))]
-    Conflicts(Vec<Conflict>),
-    /// The path is unmerged.
-    #[error("{0} is unmerged; resolve the conflict and `git add` it first")]
-    Unmerged(RepoPath),
-    /// The path belongs to another repository inside this one.
-    #[error("{path} is inside the repository {repository}; open {} to fix it there", .folder.display())]
-    OtherRepository {
-        /// The path.
-        path: RepoPath,
-        /// The submodule or nested repository.
-        repository: RepoPath,
-        /// The folder to open.
-        folder: PathBuf,
-    },
-    /// A folder on the way is a symlink.
-    #[error("{0} lies beyond a symlinked folder; name the file by its real path")]
-    BeyondLink(RepoPath),
-    /// A FIFO, socket or device.
-    #[error("{0} is neither a file nor a symlink; git cannot hold it")]
-    SpecialFile(RepoPath),
-    /// git's clean filter failed or objected (`core.safecrlf`, an LFS that is not installed).
-    #[error("git would not take {path}: {message}")]
-    Filter {
-        /// The path.
-        path: RepoPath,
-        /// What git said.
-        message: String,
-    },
-    /// The repository or the index could not be used.
-    #[error(transparent)]
-    Workspace(#[from] WorkspaceError),
-}
-
-fn list(conflicts: &[Conflict]) -> String {
-    conflicts.iter().map(|conflict| conflict.path.as_str()).collect::<Vec<_>>().join(", ")
-}
 
 /// A path and how its bytes become a blob.
 #[derive(Clone, Copy)]
@@ -206,6 +97,28 @@ impl Workspace {
             .map(|edit| StagedEntry { path: edit.path, old: edit.before, new: edit.after })
             .collect();
         Ok(Staged { entries, skipped })
+    }
+
+    /// What a file of the user's would be without the loop: `saved` is what the user saved over `fixed`, which the loop
+    /// had made of the file at `start`. With it in place of the start's file ([`Checkpoint::with_file`]) the user's
+    /// edits are not taken for the loop's when the next round is staged (R32). `None` when that cannot be told.
+    pub fn without_fix(
+        &self,
+        start: &Checkpoint,
+        path: &RepoPath,
+        fixed: &FileState,
+        saved: &FileState,
+    ) -> Result<Option<FileState>, WorkspaceError> {
+        let before = self.states_at(start, std::slice::from_ref(path))?.remove(path).flatten();
+        let Some(before) = before else { return Ok(None) };
+        if ![&before, fixed, saved].iter().all(|state| state.stored && state.kind.is_file()) {
+            return Ok(None);
+        }
+        let [before_text, fixed_text, saved_text] =
+            [&before, fixed, saved].map(|state| self.store.read(state.content));
+        let Ok(text) = transplant(&fixed_text?, &before_text?, &saved_text?) else { return Ok(None) };
+        let content = self.store.write(&text)?;
+        Ok(Some(FileState { content, size: text.len() as u64, ..saved.clone() }))
     }
 
     /// Gives staged paths their old entries back where they still have the new ones. Returns the paths that do not.

@@ -1,6 +1,7 @@
 //! The managed worktree in which `converge` works.
 //!
-//! Owns making, resetting and removing worktrees below our own state folder. Never touches any other worktree: what is
+//! Owns making, resetting and removing worktrees in `.fix-loop/worktrees`, a folder that ignores itself. They do not lie
+//! in the git folder, since agents refuse to edit any path with `.git` in it. Never touches any other worktree: what is
 //! reset or removed has to be one that Fix Loop made.
 
 use std::path::{Path, PathBuf};
@@ -36,22 +37,41 @@ pub struct CommitState {
 
 impl Workspace {
     fn worktrees_dir(&self) -> PathBuf {
-        self.state_dir().join("worktrees")
+        self.root.join(".fix-loop").join("worktrees")
+    }
+
+    /// The folder for worktrees, which no `git status` and no commit of the user's shows.
+    fn make_worktrees_dir(&self) -> Result<()> {
+        let folder = self.worktrees_dir();
+        let ignore = folder.join(".gitignore");
+        std::fs::create_dir_all(&folder)
+            .and_then(|()| if ignore.exists() { Ok(()) } else { std::fs::write(&ignore, "*\n") })
+            .map_err(|source| WorkspaceError::State { path: folder, source })
+    }
+
+    /// Removes that folder when no worktree is left in it.
+    fn drop_worktrees_dir(&self) {
+        let folder = self.worktrees_dir();
+        let left = std::fs::read_dir(&folder)
+            .map_or(0, |entries| entries.flatten().filter(|entry| entry.file_name() != ".gitignore").count());
+        if left == 0 {
+            std::fs::remove_file(folder.join(".gitignore")).ok();
+            std::fs::remove_dir(&folder).ok();
+            // Only if nothing else (the findings, say) is in it.
+            std::fs::remove_dir(self.root.join(".fix-loop")).ok();
+        }
     }
 
     /// Makes a worktree on a new branch `branch` at `at`. If it is there already (a crash came in between), it is used
     /// as it is.
     pub fn add_worktree(&self, branch: &str, at: &str) -> Result<Worktree> {
         let commit = self.resolve(at)?.to_string();
-        let folder = branch.replace(|c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '_'), "-");
-        let path = self.worktrees_dir().join(folder);
-        let made = Worktree { path: path.clone(), branch: branch.to_owned() };
+        let made = self.planned_worktree(branch);
+        let path = made.path.clone();
         if path.join(".git").exists() && self.is_managed(&made) {
             return Ok(made);
         }
-        let parent = self.worktrees_dir();
-        std::fs::create_dir_all(&parent)
-            .map_err(|source| WorkspaceError::State { path: parent.clone(), source })?;
+        self.make_worktrees_dir()?;
         self.git.run(&["worktree", "prune"])?;
         let full = format!("refs/heads/{branch}");
         let (exists, _, _) = self.git.status(&["rev-parse", "--verify", "-q", &full], b"")?;
@@ -82,7 +102,39 @@ impl Workspace {
             self.git.run(&["worktree".as_ref(), "remove".as_ref(), "--force".as_ref(), path])?;
         }
         self.git.run(&["worktree", "prune"])?;
+        self.drop_worktrees_dir();
         Ok(())
+    }
+
+    /// Removes a worktree of ours together with its branch, which nobody is to see.
+    pub fn discard_worktree(&self, worktree: &Worktree) -> Result<()> {
+        self.remove_worktree(worktree)?;
+        self.git.run(&["update-ref", "-d", &format!("refs/heads/{}", worktree.branch)])?;
+        Ok(())
+    }
+
+    /// A branch of this name that no other work tree of the repository uses: loops are numbered in each by itself.
+    pub fn free_branch(&self, wanted: &str) -> Result<String> {
+        let is_free = |branch: &str| -> Result<bool> {
+            let made = self.planned_worktree(branch);
+            if made.path.join(".git").exists() && self.is_managed(&made) {
+                return Ok(true);
+            }
+            let full = format!("refs/heads/{branch}");
+            Ok(self.git.status(&["rev-parse", "--verify", "-q", &full], b"")?.0 != Some(0))
+        };
+        let mut branch = wanted.to_owned();
+        let mut number = 1;
+        while !is_free(&branch)? {
+            number += 1;
+            branch = format!("{wanted}-{number}");
+        }
+        Ok(branch)
+    }
+
+    fn planned_worktree(&self, branch: &str) -> Worktree {
+        let folder = branch.replace(|c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '_'), "-");
+        Worktree { path: self.worktrees_dir().join(folder), branch: branch.to_owned() }
     }
 
     /// Puts a worktree of ours to a commit, and drops everything uncommitted in it.

@@ -202,20 +202,33 @@ fn a_checker_disputes_and_a_closer_resolves_only_with_evidence() {
         (CheckVerdict::Confirmed, [1, 2, 3].as_slice())
     );
     assert_eq!(report.footer.unwrap().status, Some(FooterStatus::Done));
-    assert!(check(r#"{"findings":[{"id":"s-1","verdict":"DISPUTED","from":[1],"evidence":""}]}"#).is_err());
-    assert!(check(r#"{"findings":[{"id":"s-1","verdict":"unsure","from":[1]}]}"#).is_err());
+    assert!(
+        check(r#"{"status":"DONE","findings":[{"id":"s-1","verdict":"DISPUTED","from":[1],"evidence":""}]}"#)
+            .is_err()
+    );
+    assert!(check(r#"{"status":"DONE","findings":[{"id":"s-1","verdict":"unsure","from":[1]}]}"#).is_err());
 
     let close = |text: &str| parse_report(Role::Closer, ProtocolName::Converge, text);
     let Ok(Report::Close(report)) = close(
-        r#"{"findings":[{"id":"standards-1","state":"resolved","evidence":"e"},{"id":"x","state":"confirmed fix regression"}],"open_root_causes":1}"#,
+        r#"{"findings":[{"id":"standards-1","state":"resolved","evidence":"e"},{"id":"x","state":"confirmed fix regression"}],"status":"DONE","open_root_causes":1}"#,
     ) else {
         panic!()
     };
     assert_eq!(report.findings[1].state, CloseState::ConfirmedFixRegression);
     assert_eq!(report.footer.unwrap().open_root_causes, Some(1));
-    assert!(close(r#"{"findings":[{"id":"standards-1","state":"RESOLVED"}]}"#).is_err());
-    assert!(close(r#"{"findings":[{"id":"standards-1","state":"DONE","evidence":"e"}]}"#).is_err());
-    assert!(close(r#"{"findings":[{"id":"standards-1"}]}"#).is_err());
+    let no_footer = r#"{"findings":[{"id":"standards-1","state":"RESOLVED","evidence":"e"}]}"#;
+    assert!(close(no_footer).is_err_and(|problem| problem.to_string().contains("footer")));
+    assert!(close(r#"{"status":"DONE","findings":[{"id":"standards-1","state":"RESOLVED"}]}"#).is_err());
+    assert!(
+        close(r#"{"status":"DONE","findings":[{"id":"standards-1","state":"DONE","evidence":"e"}]}"#)
+            .is_err()
+    );
+    assert!(close(r#"{"status":"DONE","findings":[{"id":"standards-1"}]}"#).is_err());
+    let alone = r#"{"findings":[{"id":"x-1","verdict":"CONFIRMED","from":[1]}]}"#;
+    let Ok(Report::Check(report)) = parse_report(Role::Checker, ProtocolName::Bounded, alone) else {
+        panic!()
+    };
+    assert_eq!(report.footer.unwrap().status, Some(FooterStatus::Done), "its list says that it is done");
 }
 
 #[test]

@@ -39,7 +39,11 @@ class T(unittest.TestCase):
 ";
 
 fn read(path: &Path) -> Option<String> {
-    (path == Path::new("test_shop.py")).then(|| TESTS.to_owned())
+    match path.to_str() {
+        Some("test_shop.py") => Some(TESTS.to_owned()),
+        Some("shop.py") => Some(CODE.to_owned()),
+        _ => None,
+    }
 }
 
 fn check(origin: Origin) -> Check {
@@ -73,8 +77,8 @@ fn green() -> CheckRun {
 }
 
 fn lines(first: u32, last: u32) -> Asked<'static> {
-    let cited = Cited { file: Some(Path::new("shop.py")), lines: Some((first, last)), text: Some(CODE) };
-    Asked { cited, cited_lines_changed: true }
+    let cited = Cited { file: Some(Path::new("shop.py")), lines: Some((first, last)) };
+    Asked { criterion: "AC-1", cited, cited_lines_changed: true }
 }
 
 fn words(judgements: &[Judgement]) -> Vec<String> {
@@ -95,7 +99,8 @@ fn words(judgements: &[Judgement]) -> Vec<String> {
 fn a_test_that_turned_green_proves_the_finding_it_is_about_and_not_its_neighbour() {
     let (price, name) = (("T.test_price", 8), ("T.test_name", 11));
     let (in_rate, in_twice, in_name, in_other) = (lines(1, 1), lines(5, 5), lines(13, 13), lines(17, 17));
-    let table: Vec<(&str, Origin, CheckRun, CheckRun, Vec<Asked<'_>>, Vec<&str>)> = vec![
+    type Row = (&'static str, Origin, CheckRun, CheckRun, Vec<Asked<'static>>, Vec<&'static str>);
+    let table: Vec<Row> = vec![
         (
             "one is covered",
             Origin::Discovered,
@@ -182,6 +187,19 @@ fn a_test_that_turned_green_proves_the_finding_it_is_about_and_not_its_neighbour
         let judgements = judge_batch(&check(origin), &before, &after, &findings, &read);
         assert_eq!(words(&judgements), expected, "{what}");
     }
+}
+
+#[test]
+fn findings_made_from_tests_are_each_judged_by_their_own() {
+    // One check object for both, as findings of a batch that name the same check share it.
+    let check = Check { focus: Some("T.test_price".into()), ..check(Origin::Finding) };
+    let before = failing(&[("T.test_price", 8), ("T.test_name", 11)]);
+    let after = failing(&[("T.test_name", 11)]);
+    let asked = |criterion| Asked { criterion, ..lines(5, 5) };
+    let findings = [asked("test T.test_price passes"), asked("test T.test_name passes"), asked("AC-1")];
+    let judgements = judge_batch(&check, &before, &after, &findings, &read);
+    let persists = "persists {\"T.test_name\"}";
+    assert_eq!(words(&judgements), ["proven", persists, persists]);
 }
 
 #[test]

@@ -6,3 +6,4 @@ mod readers;
 mod select;
 mod text;
 mod weaken;
+mod weaken_files;

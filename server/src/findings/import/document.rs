@@ -15,7 +15,8 @@ impl Place {
     pub const START: Place = Place { line: 1, column: 1 };
 
     fn of_offset(text: &str, offset: usize) -> Self {
-        let before = &text[..text.floor_char_boundary(offset.min(text.len()))];
+        let end = (0..=offset.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        let before = &text[..end];
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
         Place {
             line: u32::try_from(before.matches('\n').count() + 1).unwrap_or(u32::MAX),

@@ -86,6 +86,8 @@ fn is_comment(value: &Value) -> bool {
     let said = object.get("body").is_some_and(Value::is_string);
     let placed = object.get("path").is_some_and(Value::is_string);
     let who = object.contains_key("user") || object.contains_key("author") || object.contains_key("html_url");
+    // GitHub has no severities: whoever gives one has written a review of their own.
+    let who = who && !object.contains_key("severity") && !object.contains_key("priority");
     said && placed && (who || OWN_KEYS.iter().any(|key| object.contains_key(*key)))
 }
 

@@ -17,6 +17,7 @@ mod sarif_fixes;
 mod sarif_paths;
 mod sarif_rules;
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::finding::Note;
@@ -36,12 +37,13 @@ pub enum Format {
     Gaps,
 }
 
-/// A document in the form of the schema.
-#[derive(Clone, Debug, PartialEq)]
+/// A document in the form of the schema. Its JSON is what `fix-loop import --format json` prints.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Imported {
     pub review_output: ReviewOutput,
     /// Everything skipped, guessed or clamped.
     pub notes: Vec<Note>,
+    #[serde(skip)]
     pub format: Format,
 }
 

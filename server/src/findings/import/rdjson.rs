@@ -13,6 +13,9 @@ type Object = Map<String, Value>;
 
 /// A whole document.
 pub fn is_document(object: &Object) -> bool {
+    if object.contains_key("findings") || object.contains_key("issues") {
+        return false;
+    }
     match object.get("diagnostics") {
         Some(Value::Array(items)) => {
             items.iter().all(|item| item.is_object() && item.get("message").is_some())

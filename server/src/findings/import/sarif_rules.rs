@@ -241,11 +241,8 @@ pub fn taken_back(result: &Object) -> Option<String> {
     if result.get("baselineState").and_then(Value::as_str) == Some("absent") {
         return Some("absent: the tool no longer finds it".to_owned());
     }
-    match result.get("kind").and_then(Value::as_str) {
-        Some(kind @ ("pass" | "notApplicable")) => {
-            return Some(format!("the result is of kind {kind}, which is no problem"));
-        }
-        _ => {}
+    if let Some(kind @ ("pass" | "notApplicable")) = result.get("kind").and_then(Value::as_str) {
+        return Some(format!("the result is of kind {kind}, which is no problem"));
     }
     let suppressions = result.get("suppressions").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     // A suppression that is under review or rejected does not hide a result; one that is accepted does.

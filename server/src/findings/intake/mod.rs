@@ -215,6 +215,13 @@ pub fn intake_with(files: &[(SourceName, ReviewOutput)], tree: &dyn SourceText, 
                 .and_then(|text| failed.iter().find(|name| criterion_names(text, name)).cloned());
             entries.push(entry);
         }
+        let unmapped = entries[first..].iter().filter(|entry| entry.base_unknown).count();
+        if let Some(base) = review.review_base.as_ref().filter(|_| unmapped > 0) {
+            let why = format!(
+                "{source}: the reviewed texts are not known, so the lines of {unmapped} findings are taken as they are now"
+            );
+            intake.notes.push(Note::new(None, "review_base", base.clone(), serde_json::Value::Null, why));
+        }
         identify(&mut entries[first..]);
         for left_out in &review.unread.left_out {
             intake.ignored.push(Ignored {
@@ -253,6 +260,8 @@ struct Entry {
     /// The cited lines, which of their places it is, and the line as given where they could not be read.
     ordinal: u32,
     unread_line: Option<u32>,
+    /// Its lines could not be mapped from the reviewed revision.
+    base_unknown: bool,
     /// Why its paths are refused.
     refusal: Option<String>,
 }

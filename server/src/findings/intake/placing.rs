@@ -46,9 +46,11 @@ pub fn place(
     let mut anchor = None;
     let mut ordinal = 0;
     let mut unread_line = None;
+    let mut base_unknown = false;
     if refusal.is_none() {
         let lines = place_lines(&mut finding, review.review_base.as_deref(), tree, remembered, notes);
         (anchor, ordinal, unread_line) = (lines.anchor, lines.ordinal, lines.unread_line);
+        base_unknown = lines.base_unknown;
         place_suggestion(&mut finding, review.review_base.as_deref(), tree, remembered, notes);
     }
     let mut scope: Vec<String> = Vec::new();
@@ -75,6 +77,7 @@ pub fn place(
         remembered: known.is_some(),
         ordinal,
         unread_line,
+        base_unknown,
         refusal,
     }
 }
@@ -120,6 +123,7 @@ struct Lines {
     anchor: Option<Anchor>,
     ordinal: u32,
     unread_line: Option<u32>,
+    base_unknown: bool,
 }
 
 /// Clamps the lines to the text that was reviewed, and maps them to the present one.
@@ -187,7 +191,12 @@ fn place_lines(
     }
     finding.line_start = Some(anchor.line_start);
     finding.line_end = finding.line_end.map(|_| anchor.line_end);
-    Lines { anchor: Some(anchor), ordinal: u32::try_from(before).unwrap_or(u32::MAX), unread_line: None }
+    Lines {
+        anchor: Some(anchor),
+        ordinal: u32::try_from(before).unwrap_or(u32::MAX),
+        unread_line: None,
+        base_unknown: review_base.is_some() && base.is_none(),
+    }
 }
 
 /// Resolves a suggestion's paths and writes down what it deletes, so that it is only ever applied to that. A suggestion

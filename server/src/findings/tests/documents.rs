@@ -301,3 +301,16 @@ fn a_verdict_that_asks_for_work_and_names_none_clears_nothing() {
     let ship = import_text("**SHIP**\n");
     assert!(ship.review_output.unread.not_scanned.is_empty());
 }
+
+#[test]
+fn what_the_import_command_prints_is_read_again() {
+    let printed =
+        serde_json::to_value(imported(&json!([{"title": "T", "severity": "critical", "file": "a.py:3"}])))
+            .unwrap();
+    let keys: Vec<_> = printed.as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["review_output", "notes"]);
+    assert_eq!(printed["notes"][0].as_object().unwrap().len(), 5);
+    let again = imported(&printed);
+    assert_eq!(shown(&again), ["P0 a.py:3 T"]);
+    assert_eq!(serde_json::to_value(&again.review_output).unwrap(), printed["review_output"]);
+}

@@ -120,7 +120,7 @@ fn a_suggestion_block_replaces_the_commented_lines_where_they_still_stand() {
     ] {
         let imported = read(json!([comment(changes.clone())]));
         let edits = &imported.review_output.findings[0].suggestion;
-        assert_eq!(edits[0].deleted.is_some(), true, "{changes}");
+        assert!(edits[0].deleted.is_some(), "{changes}");
         assert_eq!(apply_edits(CALC, "src/calc.py", edits).unwrap(), expected, "{changes}");
         let changed = CALC.replace("a / b", "a // b");
         assert!(apply_edits(&changed, "src/calc.py", edits).is_err(), "the reviewed line has changed");

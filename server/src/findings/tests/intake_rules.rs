@@ -284,3 +284,17 @@ fn code_that_went_after_the_review_makes_a_stale_anchor_and_no_resolution() {
     let intake = intake(&[("a".into(), ReviewOutput::from_value(&given).unwrap())], &tree);
     assert!(intake.workable[0].anchor.as_ref().unwrap().stale);
 }
+
+#[test]
+fn a_reviewed_revision_that_is_not_known_is_noted_once_and_the_lines_stay() {
+    let mut given = review_json(json!([
+        finding_json(json!({})),
+        finding_json(json!({"id": 2, "line_start": 5, "line_end": 5})),
+    ]));
+    given["review_base"] = json!("unknown");
+    let intake = intake(&[("a".into(), ReviewOutput::from_value(&given).unwrap())], &calc_tree());
+    let lines: Vec<_> = intake.workable.iter().map(|finding| finding.finding.line_start).collect();
+    assert_eq!(lines, [Some(2), Some(5)]);
+    assert_eq!(intake.notes.len(), 1);
+    assert_eq!((intake.notes[0].field.as_str(), &intake.notes[0].was), ("review_base", &json!("unknown")));
+}

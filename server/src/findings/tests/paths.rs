@@ -85,10 +85,14 @@ fn links_are_followed_before_the_root_is_checked() {
     symlink("src/a.py", root.join("inner.py")).unwrap();
     symlink("/nowhere/at/all.py", root.join("dangling.py")).unwrap();
     symlink("loop.py", root.join("loop.py")).unwrap();
-    for given in ["up/outside.py", "link.py", "up/new.py", "dangling.py", "sub/../up/x"] {
+    symlink("up/none.py", root.join("behind.py")).unwrap();
+    symlink("not/there.py", root.join("later.py")).unwrap();
+    for given in ["up/outside.py", "link.py", "up/new.py", "dangling.py", "sub/../up/x", "behind.py"] {
         assert!(matches!(tree.resolve(given), Err(PathRefused::OutsideRoot { .. })), "{given}");
     }
     assert!(matches!(tree.resolve("gitlink/config"), Err(PathRefused::InsideGit { .. })));
+    assert!(matches!(tree.resolve("loop.py"), Err(PathRefused::Unusable { .. })));
+    assert_eq!(tree.resolve("later.py").as_deref(), Ok("not/there.py"));
     assert_eq!(tree.resolve("inner.py").as_deref(), Ok("src/a.py"));
     assert_eq!(tree.resolve("up/ws/src/a.py").as_deref(), Ok("src/a.py"));
 }

@@ -75,7 +75,7 @@ fn the_schema_accepts_a_finding_and_refuses_an_unknown_severity() {
         assert!(!validator.is_valid(&review_json(json!([finding_json(broken.clone())]))), "{broken}");
     }
     assert!(!validator.is_valid(&json!({"schema_version": "v1"})));
-    assert_eq!(finding_schema()["properties"]["severity"].is_object(), true);
+    assert!(finding_schema()["properties"]["severity"].is_object());
 }
 
 #[test]
@@ -97,4 +97,23 @@ fn a_finding_that_this_program_wrote_keeps_a_path_that_looks_like_a_place() {
         (review.findings[0].file.as_deref(), review.findings[0].line_start),
         (Some("calc.py"), Some(12))
     );
+}
+
+#[test]
+fn a_report_is_completed_from_the_brief_but_never_in_its_verdict() {
+    let briefed = review(json!([finding_json(json!({"verdict": "confirmed", "evidence": "seen"}))])).findings;
+    let report = |findings: Value| ReviewOutput::from_report(&review_json(findings), &briefed).unwrap();
+    let short = report(json!([{"id": "1", "verdict": "rejected", "evidence": "line 2 guards"}]));
+    assert_eq!(short.findings[0].title, "Division by zero");
+    assert_eq!(
+        (short.findings[0].verdict, short.findings[0].severity),
+        (Some(Verdict::Rejected), Severity::P1)
+    );
+    let silent = report(json!([{"id": 1}]));
+    assert_eq!((silent.findings[0].verdict, silent.findings[0].evidence.as_deref()), (None, None));
+    let demoted = report(json!([{"id": 1, "verdict": "demoted", "severity": "P2"}]));
+    assert_eq!(demoted.findings[0].severity, Severity::P2);
+    let unknown = report(json!([{"id": 9, "verdict": "rejected"}]));
+    assert!(unknown.findings.is_empty());
+    assert_eq!(unknown.unread.left_out.len(), 1);
 }

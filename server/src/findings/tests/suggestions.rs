@@ -47,7 +47,8 @@ fn edits_are_applied_from_back_to_front_in_any_order() {
 fn a_suggestion_for_other_text_is_refused_as_a_whole() {
     use SuggestionRefused as R;
     let text = "one two\nthree\n";
-    let cases: Vec<(Vec<Edit>, fn(&R) -> bool)> = vec![
+    type Case = (Vec<Edit>, fn(&SuggestionRefused) -> bool);
+    let cases: Vec<Case> = vec![
         (vec![edit((1, 5), (1, 8), "2", Some("TWO"))], |error| matches!(error, R::Different { .. })),
         (vec![edit((1, 5), (1, 8), "2", None)], |error| matches!(error, R::Unverifiable { .. })),
         (vec![edit((9, 1), (9, 2), "2", Some("x"))], |error| matches!(error, R::NoSuchPlace { .. })),

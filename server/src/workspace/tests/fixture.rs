@@ -87,7 +87,7 @@ impl Fixture {
     }
 
     pub(super) fn status(&self) -> String {
-        self.git(&["status", "--porcelain=v1", "--untracked-files=all"])
+        self.git(&["status", "--porcelain=v1", "--no-renames", "--untracked-files=all"])
     }
 
     /// What is staged for `path`.

@@ -143,6 +143,28 @@ fn each_round_is_staged_from_the_start_of_the_loop() {
 }
 
 #[test]
+fn what_the_user_saved_between_two_rounds_is_not_taken_for_the_fix() {
+    let fix = Fixture::new(&[("f", "1\n2\n3\n4\n5\n")]);
+    let path = repo_path("f");
+    let (start, mut staged) = (fix.checkpoint("1", &["f"]), StagedEntries::default());
+    fix.write("f", "1\n2 fixed\n3\n4\n5\n");
+    let fixed = fix.ws.file_state(&path).unwrap().unwrap();
+    staged.record(&fix.stage(&start, &["f"]).unwrap());
+    // The user saves an edit of their own over it, and round 2 fixes another line.
+    fix.write("f", "1\n2 fixed\n3\n4\n5 mine\n");
+    let saved = fix.ws.file_state(&path).unwrap().unwrap();
+    let theirs = fix.ws.without_fix(&start, &path, &fixed, &saved).unwrap().unwrap();
+    assert_eq!(fix.ws.object(theirs.content).unwrap(), b"1\n2\n3\n4\n5 mine\n");
+    fix.write("f", "1\n2 fixed\n3 fixed\n4\n5 mine\n");
+    fix.stage_again(&start.with_file(&path, Some(theirs)), &["f"], &staged).unwrap();
+    assert_eq!(fix.staged("f"), "1\n2 fixed\n3 fixed\n4\n5\n");
+    // Where the user edited the very line that the loop had fixed, nobody can tell.
+    fix.write("f", "1\n2 fixed and mine\n3\n4\n5\n");
+    let saved = fix.ws.file_state(&path).unwrap().unwrap();
+    assert_eq!(fix.ws.without_fix(&start, &path, &fixed, &saved).unwrap(), None);
+}
+
+#[test]
 fn restoring_after_staging_brings_file_and_entry_back_and_leaves_the_user_alone() {
     let fix = Fixture::new(&[("f", "1\n2\n3\n"), ("g", "g\n"), ("h", "h\n")]);
     fix.write("f", "user\n2\n3\n");

@@ -34,7 +34,14 @@ fn a_managed_worktree_is_made_judged_reset_and_removed() {
     let base = fix.ws.resolve("HEAD").unwrap().to_string();
     fix.write("f", "the user's own\n");
     let tree = fix.ws.add_worktree("fix-loop/L1", "HEAD").unwrap();
-    assert!(tree.path.starts_with(fix.ws.state_dir()));
+    // Agents refuse to edit below a folder named .git, and the user's own status does not change.
+    assert!(
+        tree.path.starts_with(fix.ws.root())
+            && !tree.path.components().any(|part| part.as_os_str() == ".git")
+    );
+    assert_eq!(fix.status(), " M f\n");
+    let start = fix.checkpoint("1", &[]);
+    assert_eq!(start.files().map(|(path, _)| path.as_str()).collect::<Vec<_>>(), ["f"]);
     assert_eq!(std::fs::read(tree.path.join("f")).unwrap(), b"f\n");
     assert_eq!(fix.ws.add_worktree("fix-loop/L1", "HEAD").unwrap(), tree, "making it twice is once");
 
@@ -69,8 +76,10 @@ fn a_managed_worktree_is_made_judged_reset_and_removed() {
     assert_eq!(state.branch.as_deref(), Some("refs/heads/fix-loop/L1"));
     assert_eq!(fix.ws.managed_worktrees().unwrap().len(), 1);
 
+    assert_eq!(told(&fix.observe(&start, &[])), Vec::<String>::new());
+
     fix.ws.remove_worktree(&tree).unwrap();
-    assert!(!tree.path.exists());
+    assert!(!tree.path.exists() && !fix.at(".fix-loop").exists());
     fix.ws.remove_worktree(&tree).unwrap();
     assert_eq!(fix.git(&["branch", "--list", "fix-loop/L1"]).trim(), "fix-loop/L1");
     // The user's own tree was never touched.
@@ -85,12 +94,12 @@ fn only_our_own_worktrees_are_reset_or_removed() {
     let path = parent.path().join("theirs");
     fix.git(&["worktree", "add", "-q", "-b", "theirs", path.to_str().unwrap()]);
     write(&path.join("f"), b"work\n");
-    let inside_state =
-        Worktree { path: fix.ws.state_dir().join("worktrees/../../.."), branch: "main".into() };
+    let in_disguise =
+        Worktree { path: fix.ws.root().join(".fix-loop/worktrees/../.."), branch: "main".into() };
     for tree in [
         Worktree { path: path.clone(), branch: "theirs".into() },
         Worktree { path: fix.dir.path().to_path_buf(), branch: "main".into() },
-        inside_state,
+        in_disguise,
     ] {
         assert!(matches!(fix.ws.reset_managed(&tree, "HEAD"), Err(WorkspaceError::NotManaged(_))));
         assert!(matches!(fix.ws.remove_worktree(&tree), Err(WorkspaceError::NotManaged(_))));
