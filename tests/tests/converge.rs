@@ -380,40 +380,35 @@ fn a_worker_that_rewinds_the_branch_is_not_believed() {
     let script = review().on(
         "fixer",
         [
-            step::run(&["git", "reset", "--quiet", "--hard", "HEAD~3"]),
+            step::run(&["git", "reset", "--quiet", "--hard", "HEAD~2"]),
             step::append("app.txt", "elsewhere\n"),
             step::commit("elsewhere"),
             step::footer(json!({})),
         ],
     );
     let (repo, _agent) = project(script, true, "");
-    let before = repo.head();
-    pauses(&repo, &["Pause: decision"]);
-    let head = repo.git(["for-each-ref", "--format=%(objectname)", "refs/heads/fix-loop/"]);
-    assert_eq!(head.trim(), before);
+    let before = checkout(&repo);
+    run(&repo).expect(1);
+    assert_eq!(checkout(&repo), before);
+    // What it took away is asked about before anything is taken for a fix.
+    let asked = question(&repo, "scope");
+    assert!(asked["detail"].as_str().is_some_and(|text| text.contains("deleted file")), "{asked:#}");
 }
 
 #[test]
-fn a_worker_that_edits_the_users_checkout_is_undone_and_named() {
-    let script = review().on("checker", [step::consolidate(json!({}))]);
-    let repo = Repo::with(&[("app.txt", "one\n"), ("check.sh", "true\n"), ("docs/spec.md", "spec\n")]);
-    let theirs = repo.path("app.txt").display().to_string();
-    let agent = script
-        .on(
-            "fixer",
-            [
-                step::write(&theirs, "not yours\n"),
-                step::edit("app.txt", "TWO", "two"),
-                step::commit("two"),
-                step::footer(json!({})),
-            ],
-        )
-        .install(&repo, "scripted");
-    repo.config(&format!("{CHECK}\n{}", agent.toml_for(&ROLES)));
-    repo.write("app.txt", "one\nTWO\nTHREE\n");
-    repo.commit("two more words");
-    repo.fix_loop(["trust"]).expect(0);
-    pauses(&repo, &["Pause: decision", "app.txt"]);
+fn a_change_of_the_users_checkout_while_a_worker_works_is_named_and_left() {
+    let script = review()
+        .on("fixer", [step::mark("fixing"), step::wait_for("go")].into_iter().chain(fix_both()))
+        .on("closer", [step::close(json!({}))]);
+    let (repo, agent) = project(script, true, "");
+    let running = run(&repo).spawn();
+    agent.reached("fixing");
+    repo.write("other.txt", "somebody was here\n");
+    agent.release("go");
+    let output = running.wait();
+    assert_eq!(gate(&output).verdict, Verdict::Pass, "{output}");
+    assert!(output.stderr.contains("changed in your own checkout: other.txt"), "{output}");
+    assert_eq!(repo.read("other.txt"), "somebody was here\n");
 }
 
 #[test]
@@ -525,6 +520,12 @@ fn a_paused_loop_is_not_reviewed_anew_by_a_second_run() {
     question(&repo, "pause");
 }
 
+/// The id of the question that asks whether to resume.
+fn resume_id(output: &Output) -> String {
+    let mut words = output.stderr.split([' ', ':', '\n']);
+    words.find(|word| word.contains(".resume")).expect("a resume question").to_owned()
+}
+
 /// Kills the program while `role` works (its first dispatch waits), resumes, and passes.
 fn killed_in(role: &str) {
     let mut script = Script::new();
@@ -599,7 +600,7 @@ fn killed_during_the_review_both_axes_are_done_once_to_their_end() {
     running.kill();
     let output = run(&repo).expect(1);
     assert_eq!(agent.briefs().len(), 2, "{output}");
-    let output = repo.fix_loop(["answer", "L1.resume", "1"]).run();
+    let output = repo.fix_loop(["answer", &resume_id(&output), "1"]).run();
     assert_eq!(output.code, Some(0), "{output}");
     assert_eq!(roles(&agent), ["reviewer", "reviewer", "reviewer", "reviewer", "checker", "fixer", "closer"]);
 }

@@ -335,7 +335,6 @@ fn new_evidence_raises_the_model_by_one_step_of_the_ladder() {
     repo.commit("the check tells more");
     repo.fix_loop(["trust"]).expect(0);
     let output = run(&repo).args(["--format", "json"]).run();
-    assert_eq!(output.code, Some(0), "{output}");
     assert_eq!(models(&output.json()), [json!("small"), json!("large")], "{output}");
     assert_eq!(fixers(&agent).len(), 2);
 }

@@ -3,6 +3,7 @@
 //! Owns the pinned base, the managed worktree, the snapshots of spec and standards, and validation. The user's checkout is
 //! only read, and only for what is committed. A worker is never believed about its commit: git is asked.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -128,7 +129,7 @@ fn pin(job: &Job) -> Result<(String, String, Worktree, Vec<String>), Failed> {
             .ok_or_else(|| format!("the review base {base} has nothing in common with HEAD"))?,
         None => fixed_point(workspace, &head),
     };
-    let branch = format!("fix-loop/{}", job.id);
+    let branch = workspace.free_branch(&format!("fix-loop/{}", job.id)).map_err(text)?;
     let worktree = workspace.add_worktree(&branch, &head).map_err(text)?;
     let changed =
         workspace.paths_between(&base, &head).map_err(text)?.iter().map(ToString::to_string).collect();
@@ -199,7 +200,7 @@ async fn run_at_base(
     if checks.is_empty() {
         return Ok(Vec::new());
     }
-    let branch = format!("fix-loop/{}-base", job.id);
+    let branch = format!("{}-base", worktree.branch);
     let (name, at) = (branch.clone(), base.to_owned());
     let place = job.blocking(move |job| job.tools.workspace.add_worktree(&name, &at).map_err(text)).await?;
     let mut runs = Vec::new();
@@ -208,7 +209,7 @@ async fn run_at_base(
         let run = checks::run_before(check, &place.path, &job.tools.supervisor, &job.cancel).await;
         runs.push((check.clone(), run));
     }
-    job.blocking(move |job| job.tools.workspace.remove_worktree(&place).map_err(text)).await?;
+    job.blocking(move |job| job.tools.workspace.discard_worktree(&place).map_err(text)).await?;
     // What the checks wrote into the worktree of the loop is nothing: they ran elsewhere.
     debug_assert!(worktree.path.exists());
     Ok(runs)
@@ -358,11 +359,31 @@ async fn dispatch_in_worktree(job: &Arc<Job>, dispatch: &Dispatch) -> Result<Eve
     let diff = diff.filter(|diff| !diff.trim().is_empty()).map(|diff| dispatching::bounded(&diff));
     let mut brief = dispatching::brief(job, dispatch, &briefed, &cwd.to_string_lossy(), diff, Some(base));
     complete(&mut brief, job, dispatch, &managed);
+    let users = job.blocking(users_checkout).await?;
     let outcome = dispatching::work(job, dispatch, chosen, brief, &cwd).await;
     let may_edit = dispatch.role.may_edit();
     let scope: Vec<String> = dispatch.scope.iter().cloned().collect();
-    let changes = job.blocking(move |job| look(job, &scope, may_edit)).await?;
+    let mut changes = job.blocking(move |job| look(job, &scope, may_edit)).await?;
+    // Whether the user or the worker did it cannot be told, so nothing is put back: it is named.
+    let now = job.blocking(users_checkout).await?;
+    let changed: Vec<&str> = now.difference(&users).map(String::as_str).collect();
+    if !changed.is_empty() {
+        changes.notes.push(format!(
+            "while worker {} was at work, this changed in your own checkout: {}; if it was not you, undo it",
+            dispatch.worker.0,
+            changed.join(", ")
+        ));
+    }
     Ok(dispatching::event(job, action, dispatch, &briefed, outcome, changes))
+}
+
+/// What is not committed in the user's checkout, and its HEAD.
+fn users_checkout(job: &Job) -> Result<BTreeSet<String>, Failed> {
+    let workspace = &job.tools.workspace;
+    let mut seen: BTreeSet<String> =
+        workspace.unclean_paths().map_err(text)?.iter().map(ToString::to_string).collect();
+    seen.extend(workspace.head_id().map(|head| format!("HEAD (now {head})")));
+    Ok(seen)
 }
 
 /// What every worker of this protocol is told beside the ordinary brief.

@@ -403,8 +403,13 @@ impl Driver {
             && let Some(workspace) = self.workspace.clone()
         {
             // Whatever the interrupted worker left is the loop's own; it is set aside as objects before it is undone.
-            let produced = restoring::interrupted(&workspace, &self.config, &self.state.loops[&id])
-                .map_err(|error| Refusal { kind: RefusalKind::Environment, message: error.to_string() })?;
+            let run = &self.state.loops[&id];
+            let produced = if run.writes_in_the_users_tree() {
+                restoring::interrupted(&workspace, &self.config, run)
+            } else {
+                restoring::interrupted_in_worktree(&workspace, run)
+            }
+            .map_err(|error| Refusal { kind: RefusalKind::Environment, message: error.to_string() })?;
             for produced in produced {
                 self.write(Entry::Produced {
                     r#loop: id,

@@ -50,3 +50,17 @@ pub(super) fn interrupted(
     }
     Ok(produced)
 }
+
+/// The same for a converging loop: its own worktree goes back to what it was when the worker began. The user's tree is none
+/// of its business.
+pub(super) fn interrupted_in_worktree(
+    workspace: &Workspace,
+    run: &LoopRun,
+) -> Result<Vec<Produced>, WorkspaceError> {
+    let traces = &run.traces;
+    let Some(managed) = &traces.managed else { return Ok(Vec::new()) };
+    let checkpoint = traces.last_checkpoint.and_then(|action| traces.checkpoints.get(&action));
+    let head = checkpoint.and_then(|checkpoint| checkpoint.head.commit.as_ref()).map(ToString::to_string);
+    workspace.reset_managed(&managed.worktree, head.as_deref().unwrap_or(&managed.head))?;
+    Ok(Vec::new())
+}

@@ -233,7 +233,11 @@ fn of_listed(driver: &Driver, listed: &Listed, questions: &[QuestionView]) -> Fi
     let fingerprint = &listed.fingerprint;
     let nothing = Life::default();
     let life = driver.state.lives.get(fingerprint).unwrap_or(&nothing);
-    let live = driver.state.live_loop(fingerprint);
+    let live = driver.state.live_loop(fingerprint).or_else(|| {
+        // Found by a loop that works on it.
+        let mut loops = driver.state.loops.values();
+        loops.find(|run| !run.is_ended() && run.standing(&Driver::key(fingerprint)).is_some())
+    });
     let last = driver.state.last_loop(fingerprint);
     let question = questions.iter().find(|question| question.findings.contains(fingerprint));
     let (state, standing) = stands(driver, listed, life, live);

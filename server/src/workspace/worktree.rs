@@ -66,9 +66,8 @@ impl Workspace {
     /// as it is.
     pub fn add_worktree(&self, branch: &str, at: &str) -> Result<Worktree> {
         let commit = self.resolve(at)?.to_string();
-        let folder = branch.replace(|c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '_'), "-");
-        let path = self.worktrees_dir().join(folder);
-        let made = Worktree { path: path.clone(), branch: branch.to_owned() };
+        let made = self.planned_worktree(branch);
+        let path = made.path.clone();
         if path.join(".git").exists() && self.is_managed(&made) {
             return Ok(made);
         }
@@ -107,12 +106,35 @@ impl Workspace {
         Ok(())
     }
 
-    /// The same, and its branch goes, too: for worktrees in which nothing is committed.
+    /// Removes a worktree of ours together with its branch, which nobody is to see.
     pub fn discard_worktree(&self, worktree: &Worktree) -> Result<()> {
         self.remove_worktree(worktree)?;
-        let branch = format!("refs/heads/{}", worktree.branch);
-        self.git.run(&["update-ref", "-d", branch.as_str()])?;
+        self.git.run(&["update-ref", "-d", &format!("refs/heads/{}", worktree.branch)])?;
         Ok(())
+    }
+
+    /// A branch of this name that no other work tree of the repository uses: loops are numbered in each by itself.
+    pub fn free_branch(&self, wanted: &str) -> Result<String> {
+        let is_free = |branch: &str| -> Result<bool> {
+            let made = self.planned_worktree(branch);
+            if made.path.join(".git").exists() && self.is_managed(&made) {
+                return Ok(true);
+            }
+            let full = format!("refs/heads/{branch}");
+            Ok(self.git.status(&["rev-parse", "--verify", "-q", &full], b"")?.0 != Some(0))
+        };
+        let mut branch = wanted.to_owned();
+        let mut number = 1;
+        while !is_free(&branch)? {
+            number += 1;
+            branch = format!("{wanted}-{number}");
+        }
+        Ok(branch)
+    }
+
+    fn planned_worktree(&self, branch: &str) -> Worktree {
+        let folder = branch.replace(|c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '_'), "-");
+        Worktree { path: self.worktrees_dir().join(folder), branch: branch.to_owned() }
     }
 
     /// Puts a worktree of ours to a commit, and drops everything uncommitted in it.
