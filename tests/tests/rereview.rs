@@ -334,7 +334,7 @@ fn new_evidence_raises_the_model_by_one_step_of_the_ladder() {
     repo.write("check.sh", "cat app.txt; ! grep -q BROKEN app.txt\n");
     repo.commit("the check tells more");
     repo.fix_loop(["trust"]).expect(0);
-    let output = run(&repo).args(["--format", "json"]).run();
+    let output = run(&repo).args(["--format", "json"]).expect(0);
     assert_eq!(models(&output.json()), [json!("small"), json!("large")], "{output}");
     assert_eq!(fixers(&agent).len(), 2);
 }

@@ -286,6 +286,11 @@ async fn inspect(job: &Arc<Job>, validate: bool) -> Result<Event, Failed> {
         .flat_map(|(check, run)| failing(check, run))
         .filter(|name| !at_base.contains(name))
         .collect();
+    // A worker that resets the branch and commits anew has thrown away what was to be fixed.
+    let keeps_history = {
+        let (initial, head) = (known.initial_head.clone(), state.head.to_string());
+        job.blocking(move |job| job.tools.workspace.is_ancestor(&initial, &head).map_err(text)).await?
+    };
     let previous = known.head.clone();
     let head = state.head.to_string();
     let at = head.clone();
@@ -306,7 +311,7 @@ async fn inspect(job: &Arc<Job>, validate: bool) -> Result<Event, Failed> {
             head,
             clean: state.clean,
             on_branch: state.branch.as_deref() == Some(wanted.as_str()),
-            base_is_ancestor: state.descends_from_base,
+            base_is_ancestor: state.descends_from_base && keeps_history,
             new_commits,
             validation: validation(&runs.iter().map(|(check, run)| (check, run)).collect::<Vec<_>>()),
             new_failures,

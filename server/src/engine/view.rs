@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use crate::protocol::{Attempt, Record, Settled, Severity, Standing};
+use crate::protocol::{Attempt, EndedHow, Record, Settled, Severity, Standing};
 
 use super::api::{FindingView, Offers, QuestionView, Show, Snapshot};
 use super::driver::{Driver, now};
@@ -219,7 +219,7 @@ pub(super) fn findings(driver: &Driver) -> Vec<FindingView> {
             shown.push(of_listed(driver, &listed, &questions));
         }
         for found in &run.traces.found {
-            if shown.iter().any(|seen| seen.detail.fingerprint == found.key.0) {
+            if is_gone(run, found) || shown.iter().any(|seen| seen.detail.fingerprint == found.key.0) {
                 continue;
             }
             let listed = Listed::found(found, &run.id().to_string());
@@ -227,6 +227,15 @@ pub(super) fn findings(driver: &Driver) -> Vec<FindingView> {
         }
     }
     shown
+}
+
+/// A regression that was never settled ended with the bytes that caused it: fixed in a later round, or restored.
+fn is_gone(run: &LoopRun, found: &crate::protocol::NewFinding) -> bool {
+    let ended_without_it =
+        run.view.finished.as_ref().is_some_and(|ending| {
+            matches!(ending.how, EndedHow::Done | EndedHow::Cancelled | EndedHow::Stopped)
+        });
+    found.caused_by.is_some() && ended_without_it && !run.traces.settled.contains_key(&found.key)
 }
 
 fn of_listed(driver: &Driver, listed: &Listed, questions: &[QuestionView]) -> FindingView {
