@@ -24,9 +24,9 @@ fn blocks<'a>(text: &'a str, language: &str) -> Vec<&'a str> {
     text.split(opening.as_str()).skip(1).filter_map(|rest| rest.split("\n```").next()).collect()
 }
 
-fn the_graph_is_the_programs_own(protocol: &str) {
+fn the_graph_is_the_programs_own(document: &str, protocol: &str) {
     let repo = Repo::with(&[("a.txt", "a\n")]);
-    let path = repository_root().join("docs/protocols.md");
+    let path = repository_root().join(document);
     let text = fs::read_to_string(&path).expect("docs/protocols.md is there");
     let graph = repo.fix_loop(["protocol", protocol, "--format", "mermaid"]).expect(0).stdout;
     let (begin, end) = (format!("<!-- graph {protocol} -->\n"), "<!-- end -->");
@@ -36,23 +36,24 @@ fn the_graph_is_the_programs_own(protocol: &str) {
     if std::env::var_os("FIX_LOOP_UPDATE_DOCS").is_some() {
         fs::write(&path, renewed).expect("the file can be written");
     } else {
-        assert!(text == renewed, "docs/protocols.md is not what the program prints; see tests/tests/docs.rs");
+        assert!(text == renewed, "{document} is not what the program prints; see tests/tests/docs.rs");
     }
 }
 
 #[test]
 fn the_graph_of_bounded_is_the_programs_own() {
-    the_graph_is_the_programs_own("bounded");
+    the_graph_is_the_programs_own("docs/protocols.md", "bounded");
+    the_graph_is_the_programs_own("README.md", "bounded");
 }
 
 #[test]
 fn the_graph_of_converge_is_the_programs_own() {
-    the_graph_is_the_programs_own("converge");
+    the_graph_is_the_programs_own("docs/protocols.md", "converge");
 }
 
 #[test]
 fn the_graph_of_rereview_is_the_programs_own() {
-    the_graph_is_the_programs_own("rereview");
+    the_graph_is_the_programs_own("docs/protocols.md", "rereview");
 }
 
 #[test]
@@ -86,6 +87,20 @@ fn the_published_schemas_are_what_the_program_prints() {
         let Ok(text) = fs::read_to_string(&path) else { panic!("{} is not there", path.display()) };
         let published: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
         assert_eq!(published, printed, "{}", path.display());
+    }
+}
+
+#[test]
+fn the_published_schemas_of_reports_are_those_that_agents_are_given() {
+    for (name, schema) in fix_loop::agents::schema::all_schemas() {
+        let path = repository_root().join(format!("server/schemas/{name}.json"));
+        if std::env::var_os("FIX_LOOP_UPDATE_DOCS").is_some() {
+            let text = serde_json::to_string_pretty(&schema).expect("JSON can be written");
+            fs::write(&path, text + "\n").expect("the file can be written");
+        }
+        let Ok(text) = fs::read_to_string(&path) else { panic!("{} is not there", path.display()) };
+        let published: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
+        assert_eq!(published, schema, "{}", path.display());
     }
 }
 

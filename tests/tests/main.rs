@@ -5,6 +5,7 @@
 
 mod cli;
 mod converge;
+mod crash;
 mod docs;
 mod editors;
 mod harness;

@@ -241,15 +241,15 @@ fn what_another_machine_called_the_root_is_found_in_ours_only_if_it_is_there() {
             imported.notes.iter().filter(|note| note.field == "file").count(),
         )
     };
-    let bases = json!({"ROOT": {"uri": "file:///home/runner/work/repo/"}});
+    let bases = json!({"ROOT": {"uri": "file:///home/runner/build/repo/"}});
     let based = |uri: &str| json!({"originalUriBaseIds": bases, "results": [located(json!({"uri": uri, "uriBaseId": "ROOT"}))]});
     assert_eq!(file(based("src/calc.py")), ("src/calc.py".to_owned(), 1));
-    assert_eq!(file(based("src/none.py")).0, "/home/runner/work/repo/src/none.py");
-    let ran_in = |uri: &str| json!({"invocations": [{"executionSuccessful": true, "workingDirectory": {"uri": "file:///home/runner/work/repo"}}], "results": [located(json!({"uri": uri}))]});
-    assert_eq!(file(ran_in("file:///home/runner/work/repo/src/calc.py")), ("src/calc.py".to_owned(), 1));
+    assert_eq!(file(based("src/none.py")).0, "/home/runner/build/repo/src/none.py");
+    let ran_in = |uri: &str| json!({"invocations": [{"executionSuccessful": true, "workingDirectory": {"uri": "file:///home/runner/build/repo"}}], "results": [located(json!({"uri": uri}))]});
+    assert_eq!(file(ran_in("file:///home/runner/build/repo/src/calc.py")), ("src/calc.py".to_owned(), 1));
     assert_eq!(
-        file(ran_in("file:///home/runner/work/other/src/calc.py")).0,
-        "/home/runner/work/other/src/calc.py"
+        file(ran_in("file:///home/runner/build/other/src/calc.py")).0,
+        "/home/runner/build/other/src/calc.py"
     );
     let outside = import_with(log(ran_in("file:///etc/passwd")).to_string().as_bytes(), "a", &tree).unwrap();
     let intake = intake(&[("a".into(), outside.review_output)], &tree);
