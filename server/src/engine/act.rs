@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::process::{Cancel, Supervisor};
 use crate::protocol::{Action, Changes, Event, FailureClass, RestorePoint, Spent, Step, WorkerFailure};
 use crate::workspace::{
-    Checkpoint, CheckpointName, NotStaged, OwnBytes, RepoPath, Scope, StageRefused, Workspace,
+    Checkpoint, CheckpointName, NotStaged, OwnBytes, RepoPath, Scope, StageRefused, Staged, Workspace,
 };
 
 use super::api::Message;
@@ -198,14 +198,18 @@ fn checkpoint(job: &Job) -> Result<Event, Failed> {
 fn stage(job: &Job) -> Result<Event, Failed> {
     let action = job.step.id;
     let start = job.first_checkpoint()?;
-    match job.tools.workspace.stage(start, &job.traces.fix, &job.traces.staged) {
+    // In the ledger before they are in the index: a restore after a crash has to know these entries as the loop's.
+    let mut announce = |staged: &Staged| {
+        let mut own: OwnBytes = job.traces.own.clone();
+        own.record_staged(staged);
+        job.keep_blocking(Produced::Own { own, fix: job.traces.fix.clone() });
+    };
+    let workspace = &job.tools.workspace;
+    match workspace.stage_announced(start, &job.traces.fix, &job.traces.staged, &mut announce) {
         Ok(staged) => {
             for (path, why) in &staged.skipped {
                 job.keep_blocking(Produced::Note(format!("{path} is not staged: {}", skipped(*why))));
             }
-            let mut own: OwnBytes = job.traces.own.clone();
-            own.record_staged(&staged);
-            job.keep_blocking(Produced::Own { own, fix: job.traces.fix.clone() });
             job.keep_blocking(Produced::Staged(staged));
             Ok(Event::Staged { action })
         }

@@ -40,6 +40,18 @@ impl Workspace {
         target: &BTreeMap<RepoPath, Option<FileState>>,
         staged_before: &StagedEntries,
     ) -> Result<Staged, StageRefused> {
+        self.stage_announced(start, target, staged_before, &mut |_| {})
+    }
+
+    /// The same; `announce` is told what is about to be staged before the index is touched, so that a caller who is
+    /// killed in between still knows these entries as the loop's own.
+    pub fn stage_announced(
+        &self,
+        start: &Checkpoint,
+        target: &BTreeMap<RepoPath, Option<FileState>>,
+        staged_before: &StagedEntries,
+        announce: &mut dyn FnMut(&Staged),
+    ) -> Result<Staged, StageRefused> {
         let paths: BTreeSet<RepoPath> = target.keys().chain(staged_before.0.keys()).cloned().collect();
         let paths: Vec<RepoPath> = paths.into_iter().collect();
         let before = self.states_at(start, &paths)?;
@@ -74,6 +86,17 @@ impl Workspace {
             return Err(StageRefused::Conflicts(conflicts));
         }
         edits.sort_by(|a, b| a.path.cmp(&b.path));
+        let entries = edits
+            .iter()
+            .filter(|edit| edit.before != edit.after)
+            .map(|edit| StagedEntry {
+                path: edit.path.clone(),
+                old: edit.before.clone(),
+                new: edit.after.clone(),
+            })
+            .collect();
+        let staged = Staged { entries, skipped };
+        announce(&staged);
         let foreign = match self.edit_index(&edits, true) {
             // A new file where the index has a folder, or the other way round: the user's entry would have to go.
             Err(WorkspaceError::IndexSideEffect(path)) => {
@@ -91,12 +114,7 @@ impl Workspace {
                 foreign.iter().map(|path| self.meanwhile(path, start, target.get(path).cloned().flatten()));
             return Err(StageRefused::Conflicts(asked.collect::<Result<_, WorkspaceError>>()?));
         }
-        let entries = edits
-            .into_iter()
-            .filter(|edit| edit.before != edit.after)
-            .map(|edit| StagedEntry { path: edit.path, old: edit.before, new: edit.after })
-            .collect();
-        Ok(Staged { entries, skipped })
+        Ok(staged)
     }
 
     /// What a file of the user's would be without the loop: `saved` is what the user saved over `fixed`, which the loop
