@@ -41,7 +41,7 @@ pub use outcome::{CheckRun, FailingTest, Failure, Outcome, Place, TestsRun, Why,
 pub use output::Excerpt;
 pub use run::{run, run_after, run_before};
 pub use select::{
-    ConfiguredCheck, FindingCheck, FindingChecks, Refused, Selection, configured_check, select,
+    ConfiguredCheck, FindingCheck, FindingChecks, Refused, Selection, configured_check, select, to_approve,
 };
 pub use shared::SharedRuns;
 pub use special::{SpecialCase, find_special_cases};

@@ -96,6 +96,16 @@ pub fn select(
     selection
 }
 
+/// The commands that a finding brings and that only the user may let run: neither configured nor approved yet.
+pub fn to_approve(
+    finding: &FindingChecks,
+    configured: &[ConfiguredCheck],
+    approved: &[Vec<String>],
+) -> Vec<Vec<String>> {
+    let refused = finding.checks.iter().filter_map(|entry| own(entry, finding, configured, approved).err());
+    refused.filter_map(|refused| refused.approvable).collect()
+}
+
 /// The runner of a configured test check, whether the finding or its paths brought it in.
 fn whole_suite(check: &Check, configured: &[ConfiguredCheck]) -> Option<Reader> {
     let is_configured = configured.iter().any(|entry| entry.command == check.argv());

@@ -125,6 +125,9 @@ enum Subcommands {
     Trust {
         #[command(flatten)]
         place: Place,
+        /// Approve the commands that this finding brings as checks, instead
+        #[arg(long, value_name = "ID")]
+        command_of: Option<String>,
     },
     /// Write a commented fix-loop.toml
     Init {
@@ -207,7 +210,7 @@ async fn obey(command: Subcommands) -> Exit {
         Subcommands::Verify(named) => state::verify(named).await,
         Subcommands::Undo { r#loop, place, output } => state::undo(&place, r#loop, output.format).await,
         Subcommands::Doctor { place, output } => doctor::doctor(&place, output.format).await,
-        Subcommands::Trust { place } => state::trust(&place).await,
+        Subcommands::Trust { place, command_of } => state::trust(&place, command_of).await,
         Subcommands::Init { place } => files::init(&place),
         Subcommands::Demo { dir, only_make } => demo::demo(dir, only_make).await,
         Subcommands::Protocol { name, format } => files::graph(name, format),

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use fix_loop::config::Protocol;
 use fix_loop::engine::status::StatusLoop;
-use fix_loop::engine::{Command, EngineHandle, QuestionView, Snapshot};
+use fix_loop::engine::{Command, EngineHandle, QuestionView, RunReport, Snapshot};
 use fix_loop::protocol::QuestionKind;
 
 use super::exit::{Exit, Failure, Outcome};
@@ -83,7 +83,25 @@ fn answer_by(asked: Option<AnswerBy>) -> AnswerBy {
     })
 }
 
+/// What stopped a run is told in the one object too, so that a script reads one whatever happened.
+fn in_json_too(outcome: Outcome, protocol: Option<Protocol>, format: Format) -> Outcome {
+    if let (Err(failure), Format::Json) = (&outcome, format) {
+        print::json(&RunReport::stopped(protocol.unwrap_or_default(), &failure.message))?;
+    }
+    outcome
+}
+
 pub async fn run(arguments: RunArguments) -> Outcome {
+    let (protocol, format) = (arguments.protocol, arguments.output.format);
+    in_json_too(run_loops(arguments).await, protocol, format)
+}
+
+pub async fn review(arguments: ReviewArguments) -> Outcome {
+    let format = arguments.output.format;
+    in_json_too(review_commits(arguments).await, Some(Protocol::Converge), format)
+}
+
+async fn run_loops(arguments: RunArguments) -> Outcome {
     let root = session::root(&arguments.place)?;
     let mut paths = Vec::new();
     for file in &arguments.findings {
@@ -107,6 +125,7 @@ pub async fn run(arguments: RunArguments) -> Outcome {
         agent: arguments.agent.clone(),
         files: paths,
         recommended: answer == AnswerBy::Recommended,
+        asks: answer == AnswerBy::Ask,
         resume: !arguments.dry_run,
         look: arguments.dry_run,
         only_decides: arguments.dry_run,
@@ -152,7 +171,7 @@ async fn drive(engine: &EngineHandle, arguments: &RunArguments, answer: AnswerBy
     conclude(engine, arguments.only.clone(), arguments.output.format).await
 }
 
-pub async fn review(arguments: ReviewArguments) -> Outcome {
+async fn review_commits(arguments: ReviewArguments) -> Outcome {
     let root = session::root(&arguments.place)?;
     let answer = answer_by(arguments.answer);
     let wishes = Wishes {
@@ -160,6 +179,7 @@ pub async fn review(arguments: ReviewArguments) -> Outcome {
         protocol: Some(Protocol::Converge),
         agent: arguments.agent,
         recommended: answer == AnswerBy::Recommended,
+        asks: answer == AnswerBy::Ask,
         resume: true,
         ..Wishes::default()
     };
@@ -198,8 +218,10 @@ fn must_drive(engine: &EngineHandle, snapshot: &Snapshot) -> Result<(), Failure>
 
 async fn untrusted(engine: &EngineHandle) -> Result<(), Failure> {
     let snapshot = engine.snapshot();
-    let Some(question) = snapshot.questions.iter().find(|question| question.kind == QuestionKind::Trust)
-    else {
+    // The one about the whole root; whether one command of a finding may run belongs to its loop.
+    let about_the_root =
+        |question: &&QuestionView| question.kind == QuestionKind::Trust && question.r#loop.is_none();
+    let Some(question) = snapshot.questions.iter().find(about_the_root) else {
         return Ok(());
     };
     // What was queued is not left to start by itself some day.

@@ -18,7 +18,8 @@ impl EngineFactory for Factory {
         settings: Option<serde_json::Value>,
         trusted: Option<bool>,
     ) -> Result<EngineHandle, String> {
-        let wishes = Wishes { trusted: trusted.unwrap_or(false), resume: true, ..Wishes::default() };
+        let wishes =
+            Wishes { trusted: trusted.unwrap_or(false), resume: true, asks: true, ..Wishes::default() };
         let mut setup = session::setup(root, wishes).map_err(|failure| failure.message)?;
         setup.settings = settings;
         setup.lenient = true;

@@ -50,6 +50,8 @@ pub struct Wishes {
     pub resume: bool,
     /// Only look: never take the lock.
     pub look: bool,
+    /// Questions are put to a person while the command runs.
+    pub asks: bool,
     /// Record a decision and end: start no loop.
     pub only_decides: bool,
 }
@@ -70,6 +72,7 @@ pub fn setup(root: PathBuf, wishes: Wishes) -> Result<Setup, Failure> {
         starts: !wishes.only_decides,
         // A configuration that cannot be read stops a command; an editor shows it and goes on.
         lenient: false,
+        someone_answers: wishes.asks,
     })
 }
 

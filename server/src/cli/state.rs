@@ -116,6 +116,8 @@ pub async fn undo(place: &Place, r#loop: String, format: Format) -> Outcome {
     change(place, Command::Undo { r#loop }, format).await
 }
 
-pub async fn trust(place: &Place) -> Outcome {
-    change(place, Command::Trust, Format::Text).await
+/// The root with the commands of its configuration, or the commands of one finding.
+pub async fn trust(place: &Place, command_of: Option<String>) -> Outcome {
+    let command = command_of.map_or(Command::Trust, |finding| Command::Approve { finding });
+    change(place, command, Format::Text).await
 }

@@ -75,6 +75,10 @@ pub enum Command {
     Reload,
     /// The user trusts this root with its present commands.
     Trust,
+    /// The user lets the commands run that this finding brings as its checks.
+    Approve {
+        finding: FindingRef,
+    },
 }
 
 /// Done, in words for people.

@@ -78,6 +78,24 @@ fn of_finding(finding: &findings::Finding) -> FindingChecks {
     }
 }
 
+/// The commands that these findings bring and that the user has not approved, each once (DESIGN 11).
+pub(super) fn to_approve<'a>(
+    config: &Config,
+    findings: impl IntoIterator<Item = &'a findings::Finding>,
+    approved: &[Vec<String>],
+) -> Vec<Vec<String>> {
+    let configured = configured(config);
+    let mut open: Vec<Vec<String>> = Vec::new();
+    for finding in findings {
+        for command in checks::to_approve(&of_finding(finding), &configured, approved) {
+            if !open.contains(&command) {
+                open.push(command);
+            }
+        }
+    }
+    open
+}
+
 /// The checks of some findings, each once, with the findings that it belongs to.
 pub(super) fn chosen(
     tools: &Tools,

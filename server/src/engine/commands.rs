@@ -66,6 +66,7 @@ impl Driver {
                 done("configuration and findings read again")
             }
             Command::Trust => self.trust(),
+            Command::Approve { finding } => self.approve_of(&finding),
             Command::Answer { question, choice, text } => self.answer(&question, &choice, text),
             Command::Cancel { r#loop } => self.cancel(r#loop.as_deref()),
             Command::Undo { r#loop } => self.undo(&r#loop),
@@ -257,6 +258,16 @@ impl Driver {
             (Asked::DirtyBuffer { r#loop, .. }, _) => {
                 self.cancel_loop(r#loop);
                 done(format!("loop {loop} is cancelled", loop = r#loop))
+            }
+            (Asked::Command { command, .. }, OwnChoice::Approve) => {
+                let named = view::command_in_words(&command);
+                self.approve(command);
+                done(format!("approved: {named}"))
+            }
+            (Asked::Command { r#loop, command }, _) => {
+                let named = view::command_in_words(&command);
+                self.declined.insert((r#loop, command));
+                done(format!("going on without {named}"))
             }
             (Asked::Resume { r#loop, .. }, OwnChoice::Resume) => self.resume(r#loop, true),
             (Asked::Resume { r#loop, .. }, _) => self.resume(r#loop, false),

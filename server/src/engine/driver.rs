@@ -96,6 +96,8 @@ pub struct Setup {
     pub drive: bool,
     /// Start queued loops. A command that only records a decision leaves them for one that stays to see them end.
     pub starts: bool,
+    /// A person sees questions and may answer them while this process drives.
+    pub someone_answers: bool,
     /// Show a configuration that cannot be read and go on with the defaults, instead of stopping.
     pub lenient: bool,
 }
@@ -118,6 +120,8 @@ pub(super) struct Driver {
     pub inbox: Inbox,
     pub buffers: Buffers,
     pub own_questions: Vec<OwnQuestion>,
+    /// Commands of findings files that the user did not want to run, for one loop each.
+    pub declined: BTreeSet<(LoopId, Vec<String>)>,
     /// The highest serial of an own question so far.
     pub asked_before: u32,
     /// The loop whose question this process was last given an answer to: what it reports is about that loop.
@@ -465,7 +469,7 @@ impl Driver {
             if run.writes_in_the_users_tree() && (writing || self.touches_a_waiting_loop(id)) {
                 return false;
             }
-            !self.waits_for_buffers(id)
+            !self.waits_for_approval(id) && !self.waits_for_buffers(id)
         })
     }
 

@@ -14,7 +14,7 @@ use super::driver::{Answers, Driver};
 use super::ledger::{Entry, LoopFinding, LoopId, Opened};
 use super::running::MachineStart;
 use super::status::FindingState;
-use super::{batch, restoring, starting, view};
+use super::{batch, checking, restoring, starting, view};
 use crate::workspace::RepoPath;
 
 /// A question of the engine's own.
@@ -27,8 +27,19 @@ pub(super) struct OwnQuestion {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Asked {
     Trust,
-    DirtyBuffer { r#loop: LoopId, paths: Vec<String> },
-    Resume { r#loop: LoopId, detail: String },
+    DirtyBuffer {
+        r#loop: LoopId,
+        paths: Vec<String>,
+    },
+    Resume {
+        r#loop: LoopId,
+        detail: String,
+    },
+    /// A findings file brought this command as a check.
+    Command {
+        r#loop: LoopId,
+        command: Vec<String>,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +50,8 @@ pub(super) enum OwnChoice {
     Cancel,
     Resume,
     Restore,
+    GoWithout,
+    Approve,
 }
 
 impl OwnChoice {
@@ -50,6 +63,8 @@ impl OwnChoice {
             OwnChoice::Cancel => "Cancel the loop",
             OwnChoice::Resume => "Resume the loop",
             OwnChoice::Restore => "Restore and stop",
+            OwnChoice::GoWithout => "Go on without it",
+            OwnChoice::Approve => "Approve this exact command",
         }
     }
 }
@@ -61,19 +76,22 @@ impl OwnQuestion {
             Asked::DirtyBuffer { r#loop, .. } => format!("{loop}.buffer{}", self.serial, loop = r#loop),
             // The same in every process, so that it can be read in one and answered in another.
             Asked::Resume { r#loop, .. } => format!("{loop}.resume", loop = r#loop),
+            Asked::Command { r#loop, .. } => format!("{loop}.command{}", self.serial, loop = r#loop),
         }
     }
 
     pub fn r#loop(&self) -> Option<LoopId> {
         match &self.asked {
             Asked::Trust => None,
-            Asked::DirtyBuffer { r#loop, .. } | Asked::Resume { r#loop, .. } => Some(*r#loop),
+            Asked::DirtyBuffer { r#loop, .. }
+            | Asked::Resume { r#loop, .. }
+            | Asked::Command { r#loop, .. } => Some(*r#loop),
         }
     }
 
     pub fn kind(&self) -> QuestionKind {
         match &self.asked {
-            Asked::Trust => QuestionKind::Trust,
+            Asked::Trust | Asked::Command { .. } => QuestionKind::Trust,
             Asked::DirtyBuffer { .. } => QuestionKind::DirtyBuffer,
             Asked::Resume { .. } => QuestionKind::Resume,
         }
@@ -85,6 +103,8 @@ impl OwnQuestion {
             Asked::Trust => [OwnChoice::TrustRoot, OwnChoice::LeaveUntrusted],
             Asked::DirtyBuffer { .. } => [OwnChoice::Cancel, OwnChoice::UseSaved],
             Asked::Resume { .. } => [OwnChoice::Resume, OwnChoice::Restore],
+            // Whoever wrote the findings file is not the user: what is recommended runs nothing.
+            Asked::Command { .. } => [OwnChoice::GoWithout, OwnChoice::Approve],
         }
     }
 
@@ -98,6 +118,9 @@ impl OwnQuestion {
             ),
             Asked::Resume { r#loop, .. } => {
                 format!("Loop {loop} was interrupted. Resume it, or restore what it changed?", loop = r#loop)
+            }
+            Asked::Command { command, .. } => {
+                format!("A findings file asks to run {} as a check. Run it?", view::command_in_words(command))
             }
         }
     }
@@ -149,6 +172,53 @@ impl Driver {
         }
         self.ask_own(Asked::DirtyBuffer { r#loop: id, paths: dirty });
         true
+    }
+
+    /// Whether a loop has to wait for the user's word about a command that a findings file brought (DESIGN 11). Where nobody
+    /// is there to be asked, it goes on without the command, and says so.
+    pub(super) fn waits_for_approval(&mut self, id: LoopId) -> bool {
+        if !self.setup.someone_answers {
+            return false;
+        }
+        let run = &self.state.loops[&id];
+        let brought = run.opened.findings.iter().map(|finding| &finding.finding);
+        let open = checking::to_approve(&self.config, brought, &self.state.approved);
+        let next = open.into_iter().find(|command| !self.declined.contains(&(id, command.clone())));
+        match next {
+            Some(command) => {
+                self.ask_own(Asked::Command { r#loop: id, command });
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// `fix-loop trust --command-of ID`: approves what this finding brings.
+    pub(super) fn approve_of(&mut self, name: &str) -> Result<Reply, Refusal> {
+        self.can_write()?;
+        let found = self.find(name)?;
+        let Some(finding) = self.inbox.attached_finding(&found.detail.fingerprint) else {
+            return refuse(RefusalKind::Unknown, "the finding is no longer in any findings file");
+        };
+        let brought = checking::to_approve(&self.config, [&finding.finding], &self.state.approved);
+        if brought.is_empty() {
+            return done(format!(
+                "finding {} brings no command that needs approval",
+                view::id_text(&finding.shown)
+            ));
+        }
+        let named: Vec<String> = brought.iter().map(|command| view::command_in_words(command)).collect();
+        for command in brought {
+            self.approve(command);
+        }
+        done(format!("approved: {}", named.join(", ")))
+    }
+
+    pub(super) fn approve(&mut self, command: Vec<String>) {
+        self.own_questions.retain(
+            |question| !matches!(&question.asked, Asked::Command { command: asked, .. } if *asked == command),
+        );
+        self.write(Entry::Approved { command });
     }
 
     // ------------------------------------------------------------ opening

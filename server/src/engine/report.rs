@@ -6,6 +6,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::config::Protocol;
 use crate::protocol::{EndedHow, Settled};
 
 use super::api::FindingView;
@@ -43,7 +44,8 @@ pub struct RunReport {
 pub struct Gate {
     /// `PASS`, `PASS_STANDARDS_ONLY`, `PAUSED`, `FAIL`.
     pub verdict: &'static str,
-    /// In a word: `done`, `nothing_to_do`, `waiting`, `unresolved`, `cancelled`, `blocked`, `failed`, `refused`, `paused`.
+    /// In a word: `done`, `nothing_to_do`, `waiting`, `unresolved`, `cancelled`, `blocked`, `failed`, `refused`, `paused`;
+    /// `stopped` where the run could not be made at all.
     pub outcome: &'static str,
     pub reason: String,
     pub review_base: Option<String>,
@@ -80,12 +82,10 @@ pub struct Worker {
 }
 
 impl RunReport {
-    /// `only`: the findings that the run was told to work on; the others are listed as ignored.
-    pub(super) fn of(driver: &Driver, only: &[String]) -> RunReport {
-        let findings = view::findings(driver);
-        let mut report = RunReport {
+    fn empty(protocol: &str) -> RunReport {
+        RunReport {
             schema_version: "v1",
-            protocol: protocol(driver).to_owned(),
+            protocol: protocol.to_owned(),
             gate: Gate {
                 verdict: "PASS",
                 outcome: "done",
@@ -105,7 +105,21 @@ impl RunReport {
             evidence: Map::new(),
             blocks: Vec::new(),
             exit: 0,
-        };
+        }
+    }
+
+    /// A run that could not be made: unreadable input, or the environment. `exit` is the caller's.
+    pub fn stopped(protocol: Protocol, why: &str) -> RunReport {
+        let mut report = RunReport::empty(protocol.as_str());
+        (report.gate.verdict, report.gate.outcome) = ("FAIL", "stopped");
+        report.gate.reason = why.to_owned();
+        report
+    }
+
+    /// `only`: the findings that the run was told to work on; the others are listed as ignored.
+    pub(super) fn of(driver: &Driver, only: &[String]) -> RunReport {
+        let findings = view::findings(driver);
+        let mut report = RunReport::empty(protocol(driver));
         let mut refused = 0;
         let mut workable = 0;
         for finding in &findings {

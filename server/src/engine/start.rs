@@ -102,6 +102,7 @@ pub fn start(setup: Setup) -> Result<EngineHandle, StartError> {
         inbox,
         buffers: Buffers::default(),
         own_questions: Vec::new(),
+        declined: BTreeSet::new(),
         asked_before: 0,
         answered: None,
         interrupted: BTreeSet::new(),

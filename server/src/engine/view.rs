@@ -161,12 +161,29 @@ fn loop_state(driver: &Driver, run: &LoopRun) -> String {
     }
 }
 
+/// An argument list as one would type it.
+pub(super) fn command_in_words(command: &[String]) -> String {
+    let plain = |word: &str| {
+        !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "-_./:=,@%+".contains(c))
+    };
+    let words: Vec<String> = command
+        .iter()
+        .map(|word| if plain(word) { word.clone() } else { format!("'{}'", word.replace('\'', "'\\''")) })
+        .collect();
+    words.join(" ")
+}
+
 pub(super) fn questions(driver: &Driver) -> Vec<QuestionView> {
     let own = driver.own_questions.iter().map(|question| {
         let options: Vec<String> = question.options().iter().map(|option| option.words().to_owned()).collect();
         let detail = match &question.asked {
             super::opening::Asked::Resume { detail, .. } => detail.clone(),
             super::opening::Asked::Trust => driver.trust_detail(),
+            super::opening::Asked::Command { .. } => {
+                "A findings file is data: it may come from anybody. Approved, this exact command is run before and after \
+                 each fix of the findings that bring it, now and later. Without it the other checks and the verifier judge."
+                    .into()
+            }
             super::opening::Asked::DirtyBuffer { .. } => {
                 "A fix made now would not know of the unsaved text. The loop starts by itself once the file is saved."
                     .into()

@@ -114,6 +114,7 @@ impl Request {
             | Command::Confirm { finding }
             | Command::Dispute { finding, .. }
             | Command::Reopen { finding }
+            | Command::Approve { finding }
             | Command::Verify { finding } => Subject::Findings(vec![finding]),
             Command::Cancel { r#loop: Some(id) } | Command::Undo { r#loop: id } => Subject::Loop(id),
             Command::Cancel { r#loop: None } | Command::FixAll | Command::Reload | Command::Trust => {

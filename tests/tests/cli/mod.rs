@@ -1,6 +1,7 @@
 //! The command line, from the side of whoever types it or calls it in a script: exit codes, JSON, messages, and what is
 //! left in the working tree, the index and the refs.
 
+mod approving;
 mod bad_input;
 mod deciding;
 mod from_check;
