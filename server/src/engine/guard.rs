@@ -45,12 +45,24 @@ pub(super) fn unchanged() -> TreeId {
 /// The id of the present tree, against the loop's first checkpoint.
 pub(super) fn tree_since(job: &Job, first: &Checkpoint) -> Result<TreeId, Failed> {
     let everything = job.scope(Vec::new())?;
-    let seen = job
-        .tools
-        .workspace
-        .observe(first, &everything, &saved_blobs(&job.saved))
-        .map_err(|error| error.to_string())?;
+    let seen = observe(job, first, &everything)?;
     Ok(TreeId(workspace::TreeId::of(&loops_own(&seen, &job.traces.own)).as_str().to_owned()))
+}
+
+/// What changed since a checkpoint. The saves are asked for after the tree was looked at: one that comes in between is then
+/// known, whichever side of it the look saw.
+fn observe(job: &Job, since: &Checkpoint, scope: &Scope) -> Result<Observation, Failed> {
+    let workspace = &job.tools.workspace;
+    let mut saved = job.saved();
+    loop {
+        let seen =
+            workspace.observe(since, scope, &saved_blobs(&saved)).map_err(|error| error.to_string())?;
+        let now = job.saved();
+        if now.len() == saved.len() {
+            return Ok(seen);
+        }
+        saved = now;
+    }
 }
 
 /// Only what this loop wrote: another loop's or the user's edits do not make a tree new.
@@ -63,7 +75,7 @@ fn loops_own(seen: &Observation, own: &OwnBytes) -> Vec<Change> {
 pub(super) fn look(job: &Job, since: &Checkpoint, scope: &Scope, by: By) -> Result<Changes, Failed> {
     let workspace = &job.tools.workspace;
     let failed = |error: workspace::WorkspaceError| error.to_string();
-    let mut seen = workspace.observe(since, scope, &saved_blobs(&job.saved)).map_err(failed)?;
+    let mut seen = observe(job, since, scope)?;
     // Reviews may well arrive while a worker is at it: the inbox is nobody's scope and is left as it is.
     let (reviews, rest): (Vec<Change>, Vec<Change>) = std::mem::take(&mut seen.changes)
         .into_iter()
@@ -121,9 +133,7 @@ pub(super) fn look(job: &Job, since: &Checkpoint, scope: &Scope, by: By) -> Resu
     let mine = if job.traces.first_checkpoint == job.traces.last_checkpoint {
         seen.placed(Place::InScope).cloned().collect()
     } else {
-        let whole =
-            workspace.observe(job.first_checkpoint()?, scope, &saved_blobs(&job.saved)).map_err(failed)?;
-        loops_own(&whole, &own)
+        loops_own(&observe(job, job.first_checkpoint()?, scope)?, &own)
     };
     changes.tree = Some(TreeId(workspace::TreeId::of(&mine).as_str().to_owned()));
     changes.weakened = weakened(job, &mine);
@@ -173,6 +183,11 @@ fn notes(seen: &Observation) -> Vec<String> {
     let mut notes = Vec::new();
     for change in &seen.refs_changed {
         notes.push(format!("the ref {} was changed", change.name));
+    }
+    for name in &seen.git_files_changed {
+        notes.push(format!(
+            "the file {name} of the git folder was changed; look at it before git runs what it says"
+        ));
     }
     for change in &seen.ignored_changed {
         notes.push(format!("the ignored file {} was changed; it is never staged", change.path));
