@@ -285,6 +285,12 @@ fn restore(job: &Job, to: RestorePoint) -> Result<Event, Failed> {
     let fix = traces.fix_at.get(&point).cloned().unwrap_or_default();
     job.keep_blocking(Produced::Own { own: traces.own.clone(), fix });
     if let Some(aside) = restored.set_aside {
+        if !restored.restored.is_empty() {
+            let paths: Vec<&str> = restored.restored.iter().map(RepoPath::as_str).collect();
+            let kept = job.tools.workspace.ref_name(&aside.name);
+            let note = format!("put back: {}; what stood there is kept as {kept}", paths.join(", "));
+            job.keep_blocking(Produced::Note(note));
+        }
         job.keep_blocking(Produced::SetAside(aside));
     }
     // Paths that this loop never touched are none of its business.

@@ -49,8 +49,8 @@ pub(super) fn tree_since(job: &Job, first: &Checkpoint) -> Result<TreeId, Failed
     Ok(TreeId(workspace::TreeId::of(&loops_own(&seen, &job.traces.own)).as_str().to_owned()))
 }
 
-/// What changed since a checkpoint. The saves are asked for after the tree was looked at: one that comes in between is then
-/// known, whichever side of it the look saw.
+/// What changed since a checkpoint. A save that comes while the tree is looked at may be on either side of the look: then it
+/// is looked at once more.
 fn observe(job: &Job, since: &Checkpoint, scope: &Scope) -> Result<Observation, Failed> {
     let workspace = &job.tools.workspace;
     let mut saved = job.saved();
@@ -118,14 +118,17 @@ pub(super) fn look(job: &Job, since: &Checkpoint, scope: &Scope, by: By) -> Resu
         for left in &aside.left_alone {
             changes.notes.push(format!("{} could not be put back: {}", left.path, left.why));
         }
+        let kept = workspace.ref_name(&aside.name);
+        let what = listed(&out);
         job.keep_blocking(Produced::SetAside(aside));
         match by {
             By::Worker | By::Reader => {
                 changes.out_of_scope = out.iter().map(|change| change.path.to_string()).collect();
+                // Not every one of these leads to a question: a worker may have failed, or only had to read.
+                changes.notes.push(format!("a worker wrote {what}; this was undone and is kept as {kept}"));
             }
             By::Check => {
-                let what: Vec<&str> = out.iter().map(|change| change.path.as_str()).collect();
-                changes.notes.push(format!("a check wrote {}; this was undone", what.join(", ")));
+                changes.notes.push(format!("a check wrote {what}; this was undone and is kept as {kept}"));
             }
         }
     }
@@ -177,6 +180,10 @@ pub(super) fn is_inbox(config: &Config, path: &RepoPath) -> bool {
         .iter()
         .filter_map(|pattern| globset::Glob::new(pattern).ok())
         .any(|glob| glob.compile_matcher().is_match(path.as_str()))
+}
+
+fn listed(changes: &[Change]) -> String {
+    changes.iter().map(|change| change.path.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 fn notes(seen: &Observation) -> Vec<String> {

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::Path;
 
 use fix_loop_tests::Repo;
 
@@ -363,9 +362,4 @@ fn inserted(bytes: &[u8], at: usize, line: &str) -> Vec<u8> {
     new.extend_from_slice(ending);
     lines.insert(at.min(lines.len()), &new);
     lines.concat()
-}
-
-/// Whether git ignores it from the beginning.
-pub fn is_ignored(path: &Path) -> bool {
-    path.extension().is_some_and(|end| end == "log")
 }

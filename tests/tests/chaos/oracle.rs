@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use fix_loop_tests::Entry;
 use serde_json::Value;
 
-use super::acts::is_ignored;
 use super::seen::{self, Seen, tokens_at};
 use super::world::{World, paths};
 
@@ -71,7 +70,7 @@ impl Deeds {
                 deeds.staged.insert(path.clone());
             }
             if before.tree.get(&path) != after.tree.get(&path) {
-                if is_ignored(&path) {
+                if before.ignores(&path) || after.ignores(&path) {
                     deeds.ignored.insert(path);
                 } else if !scope.contains(&path) {
                     deeds.outside.insert(path);
@@ -119,7 +118,7 @@ fn shown(entry: Option<&Entry>) -> String {
 fn judge_tree(world: &World, now: &Seen, wrong: &mut Vec<String>) {
     for path in paths(&world.base, now) {
         let (was, is) = (world.base.tree.get(&path), now.tree.get(&path));
-        if is_ignored(&path) || was == is {
+        if was == is || world.base.ignores(&path) || now.ignores(&path) {
             continue;
         }
         if world.scope.contains(&path) {
@@ -127,7 +126,8 @@ fn judge_tree(world: &World, now: &Seen, wrong: &mut Vec<String>) {
             let removed = world.removed.get(&path).unwrap_or(&nothing);
             let here = tokens_at(&now.tree, &path);
             for token in tokens_at(&world.base.tree, &path) {
-                if world.is_alive(&token) && !removed.contains(&token) && !here.contains(&token) {
+                let excused = removed.contains(&token) || world.beside.contains(&token);
+                if world.is_alive(&token) && !excused && !here.contains(&token) {
                     wrong.push(format!("{path:?} lost the user's {token}: {} → {}", shown(was), shown(is)));
                 }
             }
@@ -165,7 +165,8 @@ fn judge_index(world: &mut World, now: &Seen, wrong: &mut Vec<String>) {
         }
         let nothing = BTreeSet::new();
         let removed = world.removed.get(&path).unwrap_or(&nothing);
-        for token in users.iter().filter(|token| !staged.contains(*token) && !removed.contains(*token)) {
+        let excused = |token: &String| removed.contains(token) || world.beside.contains(token);
+        for token in users.iter().filter(|token| !staged.contains(*token) && !excused(token)) {
             wrong.push(format!(
                 "the user's {token} in {path:?} was staged and is no longer: {was:?} → {is:?}"
             ));

@@ -17,6 +17,21 @@ pub struct Seen {
     pub refs: String,
 }
 
+impl Seen {
+    /// Whether git ignores a path, by the rules that are there from the beginning and those that an agent adds.
+    pub fn ignores(&self, path: &Path) -> bool {
+        if self.index.contains_key(path) {
+            return false;
+        }
+        let more = match self.tree.get(Path::new(".gitignore")) {
+            Some(Entry::File { bytes, .. }) => bytes.windows(5).any(|part| part == b"*.txt"),
+            _ => false,
+        };
+        let ends = |end: &str| path.extension().is_some_and(|extension| extension == end);
+        ends("log") || (more && (ends("txt") || path.starts_with("new")))
+    }
+}
+
 /// git in a repository, whatever it says.
 pub fn git_command(repo: &Repo, arguments: &[&str]) -> Command {
     let mut command = Command::new("git");
