@@ -4,6 +4,7 @@
 //! ([`Job::keep`]), and ends with exactly one event. Never decides what follows; whatever cannot be carried out is
 //! `ActionFailed`, which no protocol takes for a failed attempt.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
@@ -20,7 +21,7 @@ use super::driver::Internal;
 use super::guard::{self, Saved};
 use super::ledger::{LoopId, Opened, Produced};
 use super::running::Traces;
-use super::{checking, dispatching, managed};
+use super::{checking, dispatching, managed, rebasing};
 
 /// What actions are carried out with.
 #[derive(Clone)]
@@ -41,8 +42,6 @@ pub(super) struct Job {
     /// Milliseconds since the epoch.
     pub started_at: u64,
     pub cancel: Cancel,
-    /// What the user saved in the editor since the latest checkpoint.
-    pub saved: Saved,
     pub approved: Vec<Vec<String>>,
     pub tools: Tools,
     pub driver: mpsc::UnboundedSender<Message>,
@@ -160,9 +159,34 @@ impl Job {
             .ok_or_else(|| "there is no checkpoint yet".to_owned())
     }
 
+    /// The scope that these paths stand for. What a path leads to is settled when it is first asked for, before any worker
+    /// could put a link in its place.
     pub fn scope(&self, paths: impl IntoIterator<Item = String>) -> Result<Scope, Failed> {
-        let paths: Vec<String> = paths.into_iter().collect();
-        Scope::new(self.tools.workspace.root(), &paths, &[]).map_err(|error| error.to_string())
+        let root = self.tools.workspace.root();
+        let nothing: [&str; 0] = [];
+        let mut scope = Scope::new(root, &nothing, &[]).map_err(|error| error.to_string())?;
+        let mut fresh = BTreeMap::new();
+        for path in paths {
+            match self.traces.scopes.get(&path) {
+                Some(known) => scope.merge(known),
+                None => {
+                    let one = Scope::new(root, &[&path], &[]).map_err(|error| error.to_string())?;
+                    scope.merge(&one);
+                    fresh.insert(path, one);
+                }
+            }
+        }
+        if !fresh.is_empty() {
+            self.keep_blocking(Produced::Scoped(fresh));
+        }
+        Ok(scope)
+    }
+
+    /// What the user saved in the editor since the latest checkpoint, up to now.
+    pub fn saved(&self) -> Saved {
+        let (answer, wait) = oneshot::channel();
+        let asked = self.driver.send(Message::Internal(Internal::Saves(self.id, answer)));
+        asked.ok().and_then(|()| wait.blocking_recv().ok()).unwrap_or_default()
     }
 
     /// The files that the loop is about, which are recorded though they are clean.
@@ -187,9 +211,16 @@ fn checkpoint(job: &Job) -> Result<Event, Failed> {
             checkpoint.unprotected.iter().map(|one| format!("{} ({})", one.path, one.why)).collect();
         job.keep_blocking(Produced::Note(format!("not protected while the loop runs: {}", paths.join(", "))));
     }
-    let tree = match job.first_checkpoint() {
-        Ok(first) => guard::tree_since(job, first)?,
-        Err(_) => guard::unchanged(),
+    let rebased = rebasing::since_last_seen(job, &checkpoint).map_err(|error| error.to_string())?;
+    if !rebased.is_empty() {
+        job.keep_blocking(Produced::Rebased(rebased.clone()));
+    }
+    let mut traces = job.traces.clone();
+    rebased.apply(&mut traces);
+    let first = traces.first_checkpoint.and_then(|action| traces.checkpoints.get(&action));
+    let tree = match first {
+        Some(first) => guard::tree_since(job, first)?,
+        None => guard::unchanged(),
     };
     job.keep_blocking(Produced::Checkpoint(checkpoint));
     Ok(Event::Checkpointed { action: job.step.id, tree })
@@ -254,6 +285,12 @@ fn restore(job: &Job, to: RestorePoint) -> Result<Event, Failed> {
     let fix = traces.fix_at.get(&point).cloned().unwrap_or_default();
     job.keep_blocking(Produced::Own { own: traces.own.clone(), fix });
     if let Some(aside) = restored.set_aside {
+        if !restored.restored.is_empty() {
+            let paths: Vec<&str> = restored.restored.iter().map(RepoPath::as_str).collect();
+            let kept = job.tools.workspace.ref_name(&aside.name);
+            let note = format!("put back: {}; what stood there is kept as {kept}", paths.join(", "));
+            job.keep_blocking(Produced::Note(note));
+        }
         job.keep_blocking(Produced::SetAside(aside));
     }
     // Paths that this loop never touched are none of its business.

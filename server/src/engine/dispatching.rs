@@ -32,12 +32,13 @@ pub(super) async fn dispatch(job: &Arc<Job>, dispatch: &Dispatch) -> Result<Even
     let root = job.tools.workspace.root().to_path_buf();
     let diff = if dispatch.with_diff { Some(job.blocking(diff).await?) } else { None };
     let brief = brief(job, dispatch, &briefed, &root.to_string_lossy(), diff, None);
-    let outcome = work(job, dispatch, chosen, brief, &root).await;
     let may_edit = dispatch.role.may_edit();
     let scope: Vec<String> = dispatch.scope.iter().cloned().collect();
+    // Before the worker begins: made afterwards, it would be resolved through the links that the worker left.
+    let scope = job.blocking(move |job| job.scope(scope)).await?;
+    let outcome = work(job, dispatch, chosen, brief, &root).await;
     let changes = job
         .blocking(move |job| {
-            let scope = job.scope(scope)?;
             let by = if may_edit { By::Worker } else { By::Reader };
             guard::look(job, job.last_checkpoint()?, &scope, by)
         })

@@ -22,6 +22,7 @@ use super::api::{
 };
 use super::buffers::Buffers;
 use super::follow::Followed;
+use super::guard::Saved;
 use super::inbox::Inbox;
 use super::ledger::{Entry, Ledger, LoopId, Produced};
 use super::opening::OwnQuestion;
@@ -60,6 +61,8 @@ pub(crate) enum Internal {
         r#loop: LoopId,
         line: String,
     },
+    /// What the user saved since this loop's latest checkpoint.
+    Saves(LoopId, oneshot::Sender<Saved>),
     /// A check run for `fromCheck` ended: this ReviewOutput goes into the inbox.
     FromCheck {
         name: String,
@@ -206,6 +209,8 @@ impl Driver {
                     self.keep(r#loop, action, *produced);
                     let _ = written.send(());
                 }
+                Some(Message::Internal(Internal::Saves(id, answer))) => drop(answer.send(self.saves(id))),
+                Some(Message::Buffer(event)) => self.buffers.take(event),
                 Some(Message::Command(_, answer)) => {
                     let _ = answer.send(Err(Refusal {
                         kind: RefusalKind::NotNow,
@@ -244,6 +249,7 @@ impl Driver {
                 self.notice(NoticeLevel::Worker, Some(r#loop), line.clone());
                 self.activity.insert(r#loop, line);
             }
+            Internal::Saves(id, answer) => drop(answer.send(self.saves(id))),
             Internal::FromCheck { name, result, answer } => {
                 let reply = self.take_failures(&name, result);
                 match answer {
@@ -267,6 +273,10 @@ impl Driver {
                 let _ = answer.send(());
             }
         }
+    }
+
+    fn saves(&self, id: LoopId) -> Saved {
+        self.state.loops.get(&id).map(|run| self.buffers.saved_since(&run.traces)).unwrap_or_default()
     }
 
     fn tick(&mut self) -> bool {
@@ -365,7 +375,6 @@ impl Driver {
             traces: run.traces.clone(),
             started_at: run.started_at.unwrap_or_default(),
             cancel: running.cancel.clone(),
-            saved: self.buffers.saved_since(&run.traces),
             approved: self.state.approved.clone(),
             tools: Tools {
                 workspace,

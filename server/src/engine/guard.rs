@@ -10,7 +10,9 @@ use std::sync::Arc;
 use crate::checks::weaken;
 use crate::config::Config;
 use crate::protocol::{Changes, Event, TreeId, Weakened};
-use crate::workspace::{self, Change, Checkpoint, ObjectId, Observation, OwnBytes, Place, RepoPath, Scope};
+use crate::workspace::{
+    self, Change, Checkpoint, ObjectId, Observation, OwnBytes, Place, RepoPath, Scope, SetAside,
+};
 
 use super::act::{Failed, Job};
 use super::ledger::Produced;
@@ -45,12 +47,24 @@ pub(super) fn unchanged() -> TreeId {
 /// The id of the present tree, against the loop's first checkpoint.
 pub(super) fn tree_since(job: &Job, first: &Checkpoint) -> Result<TreeId, Failed> {
     let everything = job.scope(Vec::new())?;
-    let seen = job
-        .tools
-        .workspace
-        .observe(first, &everything, &saved_blobs(&job.saved))
-        .map_err(|error| error.to_string())?;
+    let seen = observe(job, first, &everything)?;
     Ok(TreeId(workspace::TreeId::of(&loops_own(&seen, &job.traces.own)).as_str().to_owned()))
+}
+
+/// What changed since a checkpoint. A save that comes while the tree is looked at may be on either side of the look: then it
+/// is looked at once more.
+fn observe(job: &Job, since: &Checkpoint, scope: &Scope) -> Result<Observation, Failed> {
+    let workspace = &job.tools.workspace;
+    let mut saved = job.saved();
+    loop {
+        let seen =
+            workspace.observe(since, scope, &saved_blobs(&saved)).map_err(|error| error.to_string())?;
+        let now = job.saved();
+        if now.len() == saved.len() {
+            return Ok(seen);
+        }
+        saved = now;
+    }
 }
 
 /// Only what this loop wrote: another loop's or the user's edits do not make a tree new.
@@ -63,15 +77,32 @@ fn loops_own(seen: &Observation, own: &OwnBytes) -> Vec<Change> {
 pub(super) fn look(job: &Job, since: &Checkpoint, scope: &Scope, by: By) -> Result<Changes, Failed> {
     let workspace = &job.tools.workspace;
     let failed = |error: workspace::WorkspaceError| error.to_string();
-    let mut seen = workspace.observe(since, scope, &saved_blobs(&job.saved)).map_err(failed)?;
+    let mut seen = observe(job, since, scope)?;
+    let mut own = job.traces.own.clone();
+    let mut fix = job.traces.fix.clone();
+    let mut out = Vec::new();
+    let mut asides = Vec::new();
+    // Rules for what git ignores may hide what else was written: they go back first.
+    let rules: Vec<Change> =
+        seen.placed(Place::OutOfScope).filter(|one| are_rules(&one.path)).cloned().collect();
+    if !rules.is_empty() {
+        own.record(&seen);
+        job.keep_blocking(Produced::Own { own: own.clone(), fix: fix.clone() });
+        asides.push(set_aside(job, since, &rules)?);
+        let hidden = seen;
+        seen = observe(job, since, scope)?;
+        seen.breaches.extend(
+            hidden.breaches.into_iter().filter(|breach| !seen.breaches.contains(breach)).collect::<Vec<_>>(),
+        );
+        seen.changes.retain(|change| !rules.iter().any(|one| one.path == change.path));
+        out = rules;
+    }
     // Reviews may well arrive while a worker is at it: the inbox is nobody's scope and is left as it is.
     let (reviews, rest): (Vec<Change>, Vec<Change>) = std::mem::take(&mut seen.changes)
         .into_iter()
         .partition(|change| change.place == Place::OutOfScope && is_inbox(&job.tools.config, &change.path));
     seen.changes = rest;
-    let mut own = job.traces.own.clone();
     own.record(&seen);
-    let mut fix = job.traces.fix.clone();
     for change in seen.placed(Place::InScope) {
         fix.insert(change.path.clone(), change.after.clone());
     }
@@ -95,35 +126,36 @@ pub(super) fn look(job: &Job, since: &Checkpoint, scope: &Scope, by: By) -> Resu
                 .push(format!("left in the index, since it has changed again: {}", stuck.join(", ")));
         }
     }
-    let out: Vec<Change> = seen.placed(Place::OutOfScope).cloned().collect();
     if !reviews.is_empty() {
-        let names: Vec<&str> = reviews.iter().map(|change| change.path.as_str()).collect();
-        changes.notes.push(format!("findings files changed meanwhile: {}", names.join(", ")));
+        changes.notes.push(format!("findings files changed meanwhile: {}", listed(&reviews)));
+    }
+    let rest: Vec<Change> = seen.placed(Place::OutOfScope).cloned().collect();
+    if !rest.is_empty() {
+        asides.push(set_aside(job, since, &rest)?);
+        out.extend(rest);
     }
     if !out.is_empty() {
-        let aside = workspace.set_aside(since, &out).map_err(failed)?;
-        changes.out_of_scope_diff = shorten(&aside.diff);
-        for left in &aside.left_alone {
+        let diff: String = asides.iter().map(|aside| aside.diff.as_str()).collect();
+        changes.out_of_scope_diff = shorten(&diff);
+        for left in asides.iter().flat_map(|aside| &aside.left_alone) {
             changes.notes.push(format!("{} could not be put back: {}", left.path, left.why));
         }
-        job.keep_blocking(Produced::SetAside(aside));
+        let kept: Vec<String> = asides.iter().map(|aside| workspace.ref_name(&aside.name)).collect();
+        let what = format!("{}; this was undone and is kept as {}", listed(&out), kept.join(", "));
         match by {
             By::Worker | By::Reader => {
                 changes.out_of_scope = out.iter().map(|change| change.path.to_string()).collect();
+                // Not every one of these leads to a question: a worker may have failed, or only had to read.
+                changes.notes.push(format!("a worker wrote {what}"));
             }
-            By::Check => {
-                let what: Vec<&str> = out.iter().map(|change| change.path.as_str()).collect();
-                changes.notes.push(format!("a check wrote {}; this was undone", what.join(", ")));
-            }
+            By::Check => changes.notes.push(format!("a check wrote {what}")),
         }
     }
     changes.in_scope = seen.placed(Place::InScope).map(|change| change.path.to_string()).collect();
     let mine = if job.traces.first_checkpoint == job.traces.last_checkpoint {
         seen.placed(Place::InScope).cloned().collect()
     } else {
-        let whole =
-            workspace.observe(job.first_checkpoint()?, scope, &saved_blobs(&job.saved)).map_err(failed)?;
-        loops_own(&whole, &own)
+        loops_own(&observe(job, job.first_checkpoint()?, scope)?, &own)
     };
     changes.tree = Some(TreeId(workspace::TreeId::of(&mine).as_str().to_owned()));
     changes.weakened = weakened(job, &mine);
@@ -169,10 +201,30 @@ pub(super) fn is_inbox(config: &Config, path: &RepoPath) -> bool {
         .any(|glob| glob.compile_matcher().is_match(path.as_str()))
 }
 
+fn set_aside(job: &Job, since: &Checkpoint, changes: &[Change]) -> Result<SetAside, Failed> {
+    let aside = job.tools.workspace.set_aside(since, changes).map_err(|error| error.to_string())?;
+    job.keep_blocking(Produced::SetAside(aside.clone()));
+    Ok(aside)
+}
+
+/// Whether a file says what git ignores.
+pub(super) fn are_rules(path: &RepoPath) -> bool {
+    path.as_str().rsplit('/').next() == Some(".gitignore")
+}
+
+fn listed(changes: &[Change]) -> String {
+    changes.iter().map(|change| change.path.as_str()).collect::<Vec<_>>().join(", ")
+}
+
 fn notes(seen: &Observation) -> Vec<String> {
     let mut notes = Vec::new();
     for change in &seen.refs_changed {
         notes.push(format!("the ref {} was changed", change.name));
+    }
+    for name in &seen.git_files_changed {
+        notes.push(format!(
+            "the file {name} of the git folder was changed; look at it before git runs what it says"
+        ));
     }
     for change in &seen.ignored_changed {
         notes.push(format!("the ignored file {} was changed; it is never staged", change.path));
@@ -188,19 +240,39 @@ pub(super) fn shorten(diff: &str) -> String {
     format!("{}\n… ({} more bytes)\n", &diff[..cut], diff.len() - cut)
 }
 
-/// Brings back what was set aside of the latest worker, for these paths (the user approved them).
+/// Brings back what was set aside, for these paths (the user approved them). No worker was at it since they were set aside:
+/// whatever else is different now is the user's, and none of it is looked at here.
 pub(super) fn put_back(job: &Job, paths: &BTreeSet<String>) -> Result<Event, Failed> {
     let workspace = &job.tools.workspace;
-    let aside = job.traces.set_aside.last().ok_or("nothing was set aside")?;
-    let mut wanted = aside.clone();
-    wanted.changes.retain(|change| paths.contains(change.path.as_str()));
-    let back = workspace.put_back(&wanted).map_err(|error| error.to_string())?;
-    for left in &back.left_alone {
-        job.keep_blocking(Produced::Note(format!("{} was not put back: {}", left.path, left.why)));
+    let failed = |error: workspace::WorkspaceError| error.to_string();
+    let mut fix = job.traces.fix.clone();
+    for path in paths.iter().filter_map(|path| RepoPath::new(path).ok()) {
+        let of_path = |aside: &&SetAside| aside.changes.iter().any(|change| change.path == path);
+        let Some(aside) = job.traces.set_aside.iter().rev().find(of_path) else { continue };
+        let mut wanted = aside.clone();
+        wanted.changes.retain(|change| change.path == path);
+        let back = workspace.put_back(&wanted).map_err(failed)?;
+        let present = workspace.file_state(&path).map_err(failed)?;
+        // Also where an earlier try, which was interrupted, brought it back already.
+        if let Some(change) = wanted.changes.iter().find(|change| change.after == present) {
+            fix.insert(path, change.after.clone());
+            continue;
+        }
+        for left in &back.left_alone {
+            job.keep_blocking(Produced::Note(format!("{} was not put back: {}", left.path, left.why)));
+        }
     }
-    let since = job.last_checkpoint()?;
-    let seen: Vec<String> = job.traces.own.paths().map(ToString::to_string).collect();
-    let scope = job.scope(paths.iter().cloned().chain(seen))?;
-    let changes = look(job, since, &scope, By::Worker)?;
+    job.keep_blocking(Produced::Own { own: job.traces.own.clone(), fix: fix.clone() });
+    let changed: Vec<RepoPath> = fix.keys().cloned().collect();
+    let then = workspace.states_at(job.last_checkpoint()?, &changed).map_err(failed)?;
+    let in_scope = fix.iter().filter(|(path, state)| then.get(*path) != Some(*state));
+    let everything = job.scope(Vec::new())?;
+    let mine = loops_own(&observe(job, job.first_checkpoint()?, &everything)?, &job.traces.own);
+    let changes = Changes {
+        in_scope: in_scope.map(|(path, _)| path.to_string()).collect(),
+        tree: Some(TreeId(workspace::TreeId::of(&mine).as_str().to_owned())),
+        weakened: weakened(job, &mine),
+        ..Changes::default()
+    };
     Ok(Event::Changed { action: job.step.id, changes })
 }

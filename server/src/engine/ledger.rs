@@ -4,6 +4,7 @@
 //! no action is ever carried out that the ledger does not know of. Nothing else writes state. A torn last line is dropped at
 //! the next start; a damaged line in the middle is skipped and told, since everything after it is still true.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -13,8 +14,9 @@ use serde::{Deserialize, Serialize};
 use crate::findings::{Finding, Memory};
 use crate::process::Identity;
 use crate::protocol::{ActionId, Event, Role, Tier, WorkerId};
-use crate::workspace::{Checkpoint, OwnBytes, SetAside, Staged, fault};
+use crate::workspace::{Checkpoint, OwnBytes, Scope, SetAside, Staged, fault};
 
+use super::rebasing::Rebased;
 use super::running::{FixStates, MachineStart};
 
 /// Number of a loop in its work tree, from 1; shown as `L1`.
@@ -157,6 +159,10 @@ pub enum Produced {
         own: OwnBytes,
         fix: FixStates,
     },
+    /// What these paths of the scope stood for before any worker was sent at them.
+    Scoped(BTreeMap<String, Scope>),
+    /// What the user changed between two rounds.
+    Rebased(Rebased),
     /// What was put into the index on behalf of this loop.
     Staged(Staged),
     /// The checks as they ran before the fix.

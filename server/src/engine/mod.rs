@@ -9,6 +9,7 @@
 //! | `driver` | the one task: messages in, ledger first, then actions |
 //! | `commands`, `opening` | what the user asks for; opening loops; the engine's own questions |
 //! | `act`, `guard`, `dispatching`, `checking`, `verifying`, `restoring`, `managed` | carrying one action out |
+//! | `rebasing` | what the user did to the tree between two rounds |
 //! | `translate`, `roster`, `starting` | between the words of configuration, agents and protocols |
 //! | `ledger`, `state`, `running` | the journal, and the fold over it |
 //! | `inbox`, `buffers` | the findings files, and what the editor holds |
@@ -32,6 +33,7 @@ mod managed;
 mod opening;
 mod plan;
 mod pull_request;
+mod rebasing;
 mod report;
 mod requests;
 mod restoring;

@@ -29,26 +29,34 @@ pub(super) fn interrupted(
     };
     let nothing: [&str; 0] = [];
     let Ok(scope) = Scope::new(workspace.root(), &nothing, &[]) else { return Ok(Vec::new()) };
-    let mut seen = workspace.observe(checkpoint, &scope, &[])?;
-    seen.changes.retain(|change| !guard::is_inbox(config, &change.path));
     let mut own: OwnBytes = traces.own.clone();
-    own.record(&seen);
-    let changes: Vec<_> =
-        seen.changes.iter().filter(|change| change.place != Place::Users).cloned().collect();
-    let mut produced = vec![Produced::Own { own, fix: traces.fix.clone() }];
-    if !changes.is_empty() {
-        let aside = workspace.set_aside(checkpoint, &changes)?;
-        for left in &aside.left_alone {
-            produced.push(Produced::Note(format!("{} stays as it is: {}", left.path, left.why)));
+    let mut produced = Vec::new();
+    loop {
+        let mut seen = workspace.observe(checkpoint, &scope, &[])?;
+        seen.changes.retain(|change| !guard::is_inbox(config, &change.path));
+        own.record(&seen);
+        produced.push(Produced::Own { own: own.clone(), fix: traces.fix.clone() });
+        let changes: Vec<_> =
+            seen.changes.iter().filter(|change| change.place != Place::Users).cloned().collect();
+        let mut back = Vec::new();
+        if !changes.is_empty() {
+            let aside = workspace.set_aside(checkpoint, &changes)?;
+            for left in &aside.left_alone {
+                produced.push(Produced::Note(format!("{} stays as it is: {}", left.path, left.why)));
+            }
+            back.clone_from(&aside.restored);
+            produced.push(Produced::SetAside(aside));
         }
-        produced.push(Produced::SetAside(aside));
+        workspace.untake_index(&seen.index_taken)?;
+        if !seen.breaches.is_empty() {
+            let what: Vec<String> = seen.breaches.iter().map(ToString::to_string).collect();
+            produced.push(Produced::Note(format!("the interrupted worker: {}", what.join("; "))));
+        }
+        // With the rules for what git ignores back, what they hid can be seen.
+        if !back.iter().any(guard::are_rules) {
+            return Ok(produced);
+        }
     }
-    workspace.untake_index(&seen.index_taken)?;
-    if !seen.breaches.is_empty() {
-        let what: Vec<String> = seen.breaches.iter().map(ToString::to_string).collect();
-        produced.push(Produced::Note(format!("the interrupted worker: {}", what.join("; "))));
-    }
-    Ok(produced)
 }
 
 /// The same for a converging loop: its own worktree goes back to what it was when the worker began. The user's tree is none

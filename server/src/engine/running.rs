@@ -14,7 +14,7 @@ use crate::protocol::{
     Action, ActionId, Attempt, Event, FindingKey, Inherited, Machine, NewFinding, QuestionNumber, Record,
     Report, Role, RootCause, Settled, Standing, Step, View, WorkerId,
 };
-use crate::workspace::{Checkpoint, FileState, OwnBytes, RepoPath, SetAside, StagedEntries};
+use crate::workspace::{Checkpoint, FileState, OwnBytes, RepoPath, Scope, SetAside, StagedEntries};
 
 use super::checking::Before;
 use super::ledger::{LoopId, Opened, Produced};
@@ -88,6 +88,9 @@ pub struct Traces {
     pub after_resolution: Option<ActionId>,
     /// Something was resolved, and no checkpoint was taken since.
     pub resolution_pending: bool,
+    /// What each path of the scope stood for when it was first given to a worker: a link that a worker leaves there later
+    /// widens nothing.
+    pub scopes: BTreeMap<String, Scope>,
     /// Every state that the loop ever gave to a path or an index entry.
     pub own: OwnBytes,
     /// What the loop's fix is now: the state of each path that it changed.
@@ -276,7 +279,8 @@ impl LoopRun {
             Produced::Checkpoint(checkpoint) => {
                 traces.first_checkpoint.get_or_insert(action);
                 traces.last_checkpoint = Some(action);
-                traces.last_checkpoint_at = at;
+                // When it was begun: what is saved while it is taken is saved after it.
+                traces.last_checkpoint_at = millis(checkpoint.taken_at).unwrap_or(at);
                 traces.fix_at.insert(action, traces.fix.clone());
                 traces.checkpoints.insert(action, checkpoint);
                 if std::mem::take(&mut traces.resolution_pending) {
@@ -314,6 +318,8 @@ impl LoopRun {
                 traces.own = own;
                 traces.fix = fix;
             }
+            Produced::Scoped(scopes) => traces.scopes.extend(scopes),
+            Produced::Rebased(rebased) => rebased.apply(traces),
             Produced::Staged(staged) => traces.staged.record(&staged),
             Produced::Before(before) => traces.before = Some(before),
             Produced::Output(digest) => traces.outputs.push(digest),
@@ -356,6 +362,10 @@ impl LoopRun {
         let known: Vec<f64> = self.traces.workers.iter().filter_map(|worker| worker.cost_usd).collect();
         (!known.is_empty()).then(|| known.iter().sum())
     }
+}
+
+fn millis(at: std::time::SystemTime) -> Option<u64> {
+    at.duration_since(std::time::UNIX_EPOCH).ok().and_then(|since| u64::try_from(since.as_millis()).ok())
 }
 
 /// The action that an event answers.

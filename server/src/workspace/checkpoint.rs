@@ -280,7 +280,7 @@ impl Workspace {
     }
 
     /// Full ref of a checkpoint. Refs are shared by all worktrees of a repository, so a linked one adds its name.
-    pub(super) fn ref_name(&self, name: &CheckpointName) -> String {
+    pub fn ref_name(&self, name: &CheckpointName) -> String {
         format!("{SPACE}{}{}/{}", name.of_loop, self.worktree_suffix(), name.label)
     }
 

@@ -80,7 +80,7 @@ impl Workspace {
 
     /// The states that paths had at a checkpoint. Bytes of a path that was clean then are made from its blob, and
     /// written as an object.
-    pub(super) fn states_at(
+    pub fn states_at(
         &self,
         checkpoint: &Checkpoint,
         paths: &[RepoPath],

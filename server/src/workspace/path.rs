@@ -251,6 +251,12 @@ impl Scope {
         Ok(())
     }
 
+    /// Adds all that another scope allows.
+    pub fn merge(&mut self, other: &Scope) {
+        self.paths.extend(other.paths.iter().cloned());
+        self.folders.extend(other.folders.iter().cloned());
+    }
+
     fn insert(&mut self, root: &Path, path: RepoPath) {
         if path.under(root).symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
             self.folders.insert(path);
