@@ -5,6 +5,7 @@
 //! `ActionFailed`, which no protocol takes for a failed attempt.
 
 use std::sync::Arc;
+use std::time::UNIX_EPOCH;
 
 use tokio::sync::{mpsc, oneshot};
 
@@ -12,12 +13,14 @@ use crate::config::Config;
 use crate::process::{Cancel, Supervisor};
 use crate::protocol::{Action, Changes, Event, FailureClass, RestorePoint, Spent, Step, WorkerFailure};
 use crate::workspace::{
-    Checkpoint, CheckpointName, NotStaged, OwnBytes, RepoPath, Scope, StageRefused, Staged, Workspace,
+    Checkpoint, CheckpointName, NotStaged, ObjectId, OwnBytes, RepoPath, Scope, StageRefused, Staged,
+    Workspace,
 };
 
 use super::api::Message;
+use super::buffers::Saves;
 use super::driver::Internal;
-use super::guard::{self, Saved};
+use super::guard;
 use super::ledger::{LoopId, Opened, Produced};
 use super::running::Traces;
 use super::{checking, dispatching, managed};
@@ -41,8 +44,8 @@ pub(super) struct Job {
     /// Milliseconds since the epoch.
     pub started_at: u64,
     pub cancel: Cancel,
-    /// What the user saved in the editor since the latest checkpoint.
-    pub saved: Saved,
+    /// What the user saves in the editor, while the action is under way too.
+    pub saves: Saves,
     pub approved: Vec<Vec<String>>,
     pub tools: Tools,
     pub driver: mpsc::UnboundedSender<Message>,
@@ -93,7 +96,7 @@ async fn perform(job: &Arc<Job>) -> Result<Event, Failed> {
             let paths = paths.clone();
             job.blocking(move |job| guard::put_back(job, &paths)).await
         }
-        Action::Prepare | Action::Inspect { .. } => {
+        Action::Prepare | Action::Inspect { .. } | Action::PutBackCheckout => {
             Err(format!("action {} belongs to the converge protocol", action.0))
         }
         Action::Ask(_) | Action::Withdraw { .. } | Action::Record(_) | Action::Finish(_) => {
@@ -158,6 +161,16 @@ impl Job {
             .last_checkpoint
             .and_then(|action| self.traces.checkpoints.get(&action))
             .ok_or_else(|| "there is no checkpoint yet".to_owned())
+    }
+
+    /// The blobs that the editor wrote since the latest checkpoint began: whoever asks late sees more.
+    pub fn saved(&self) -> Vec<(RepoPath, ObjectId)> {
+        self.last_checkpoint().map(|checkpoint| self.saved_since(checkpoint)).unwrap_or_default()
+    }
+
+    pub fn saved_since(&self, checkpoint: &Checkpoint) -> Vec<(RepoPath, ObjectId)> {
+        let since = checkpoint.taken_at.duration_since(UNIX_EPOCH).unwrap_or_default();
+        self.saves.since(since.as_millis() as u64)
     }
 
     pub fn scope(&self, paths: impl IntoIterator<Item = String>) -> Result<Scope, Failed> {

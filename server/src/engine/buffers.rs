@@ -1,19 +1,41 @@
 //! What the editor holds, so that no worker is sent at unsaved text and a save is told from a worker's write (R32).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+
+use crate::workspace::{ObjectId, RepoPath};
 
 use super::api::BufferEvent;
 use super::ledger::LoopId;
-use super::running::Traces;
 
 #[derive(Debug, Default)]
 pub(super) struct Buffers {
     open: BTreeMap<String, Buffer>,
-    /// Every save of this session: when, which path, which bytes.
-    saves: Vec<(u64, String, Arc<str>)>,
+    saves: Saves,
     /// Loops for which the user said to use the saved files.
     accepted: BTreeSet<LoopId>,
+}
+
+/// Every save of this session: when, which path, which bytes. Shared with the actions under way, which have to know of a
+/// save that comes while their worker is at work.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Saves(Arc<Mutex<Vec<(u64, RepoPath, ObjectId)>>>);
+
+impl Saves {
+    fn add(&self, at: u64, path: &str, text: &str) {
+        let Ok(path) = RepoPath::new(path) else { return };
+        self.0.lock().expect("nothing panics while it is held").push((
+            at,
+            path,
+            ObjectId::of_bytes(text.as_bytes()),
+        ));
+    }
+
+    /// What was saved at `since` (milliseconds since the epoch) or later: path and exact bytes.
+    pub fn since(&self, since: u64) -> Vec<(RepoPath, ObjectId)> {
+        let saves = self.0.lock().expect("nothing panics while it is held");
+        saves.iter().filter(|(at, ..)| *at >= since).map(|(_, path, blob)| (path.clone(), *blob)).collect()
+    }
 }
 
 #[derive(Debug)]
@@ -37,7 +59,7 @@ impl Buffers {
                 buffer.text = text;
             }
             BufferEvent::Saved { path, text } => {
-                self.saves.push((super::driver::now(), path.clone(), text.clone()));
+                self.saves.add(super::driver::now(), &path, &text);
                 self.open.insert(path, Buffer { saved: text.clone(), text });
             }
             BufferEvent::Closed { path } => {
@@ -51,14 +73,8 @@ impl Buffers {
         self.open.get(path).is_some_and(|buffer| buffer.text != buffer.saved)
     }
 
-    /// What the user saved since the loop's latest checkpoint: path and exact text.
-    pub fn saved_since(&self, traces: &Traces) -> Vec<(String, Arc<str>)> {
-        let since = traces.last_checkpoint_at;
-        self.saves
-            .iter()
-            .filter(|(at, _, _)| *at >= since)
-            .map(|(_, path, text)| (path.clone(), text.clone()))
-            .collect()
+    pub fn saves(&self) -> Saves {
+        self.saves.clone()
     }
 
     pub fn accept_for(&mut self, id: LoopId) {
@@ -93,7 +109,10 @@ mod tests {
         buffers.take(BufferEvent::Changed { path: path(), text: text("z") });
         buffers.take(BufferEvent::Saved { path: path(), text: text("z") });
         assert!(!buffers.is_dirty("a.py"));
-        assert_eq!(buffers.saved_since(&Traces::default()).len(), 1);
+        let seen_before = buffers.saves();
+        buffers.take(BufferEvent::Saved { path: path(), text: text("w") });
+        assert_eq!(seen_before.since(0).len(), 2, "a save is seen by whoever is at work already");
+        assert!(seen_before.since(u64::MAX).is_empty());
         buffers.take(BufferEvent::Closed { path: path() });
         assert!(!buffers.is_dirty("a.py"));
     }

@@ -361,7 +361,7 @@ impl Driver {
             traces: run.traces.clone(),
             started_at: run.started_at.unwrap_or_default(),
             cancel: running.cancel.clone(),
-            saved: self.buffers.saved_since(&run.traces),
+            saves: self.buffers.saves(),
             approved: self.state.approved.clone(),
             tools: Tools {
                 workspace,
@@ -500,7 +500,22 @@ impl Driver {
         }
     }
 
+    /// What workers brought up is shown in the user's own files, on the code that it is about.
+    fn follow_found(&mut self) {
+        for run in self.state.loops.values() {
+            for found in &run.traces.found {
+                // A regression is in what the loop has committed so far, the rest in what it began with.
+                let revision = run.traces.managed.as_ref().map(|managed| match &found.caused_by {
+                    Some(_) => managed.head.as_str(),
+                    None => managed.initial_head.as_str(),
+                });
+                self.inbox.follow_found(found, revision);
+            }
+        }
+    }
+
     pub(super) fn publish(&mut self) {
+        self.follow_found();
         let fresh = view::snapshot(self);
         let changed = {
             let last = self.snapshots.borrow();

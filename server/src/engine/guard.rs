@@ -5,21 +5,17 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
 
 use crate::checks::weaken;
 use crate::config::Config;
 use crate::protocol::{Changes, Event, TreeId, Weakened};
-use crate::workspace::{self, Change, Checkpoint, ObjectId, Observation, OwnBytes, Place, RepoPath, Scope};
+use crate::workspace::{self, Change, Checkpoint, Observation, OwnBytes, Place, RepoPath, Scope};
 
 use super::act::{Failed, Job};
 use super::ledger::Produced;
 
 /// The longest diff that a question shows.
 const LONGEST_DIFF: usize = 20_000;
-
-/// What the user saved in the editor: path and exact text.
-pub(super) type Saved = Vec<(String, Arc<str>)>;
 
 /// Who is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,13 +26,6 @@ pub(super) enum By {
     Check,
 }
 
-pub(super) fn saved_blobs(saved: &Saved) -> Vec<(RepoPath, ObjectId)> {
-    saved
-        .iter()
-        .filter_map(|(path, text)| Some((RepoPath::new(path).ok()?, ObjectId::of_bytes(text.as_bytes()))))
-        .collect()
-}
-
 /// The id of a tree that nothing has changed.
 pub(super) fn unchanged() -> TreeId {
     TreeId(workspace::TreeId::of(&[]).as_str().to_owned())
@@ -45,11 +34,8 @@ pub(super) fn unchanged() -> TreeId {
 /// The id of the present tree, against the loop's first checkpoint.
 pub(super) fn tree_since(job: &Job, first: &Checkpoint) -> Result<TreeId, Failed> {
     let everything = job.scope(Vec::new())?;
-    let seen = job
-        .tools
-        .workspace
-        .observe(first, &everything, &saved_blobs(&job.saved))
-        .map_err(|error| error.to_string())?;
+    let seen =
+        job.tools.workspace.observe(first, &everything, &job.saved()).map_err(|error| error.to_string())?;
     Ok(TreeId(workspace::TreeId::of(&loops_own(&seen, &job.traces.own)).as_str().to_owned()))
 }
 
@@ -63,7 +49,7 @@ fn loops_own(seen: &Observation, own: &OwnBytes) -> Vec<Change> {
 pub(super) fn look(job: &Job, since: &Checkpoint, scope: &Scope, by: By) -> Result<Changes, Failed> {
     let workspace = &job.tools.workspace;
     let failed = |error: workspace::WorkspaceError| error.to_string();
-    let mut seen = workspace.observe(since, scope, &saved_blobs(&job.saved)).map_err(failed)?;
+    let mut seen = workspace.observe(since, scope, &job.saved()).map_err(failed)?;
     // Reviews may well arrive while a worker is at it: the inbox is nobody's scope and is left as it is.
     let (reviews, rest): (Vec<Change>, Vec<Change>) = std::mem::take(&mut seen.changes)
         .into_iter()
@@ -121,8 +107,7 @@ pub(super) fn look(job: &Job, since: &Checkpoint, scope: &Scope, by: By) -> Resu
     let mine = if job.traces.first_checkpoint == job.traces.last_checkpoint {
         seen.placed(Place::InScope).cloned().collect()
     } else {
-        let whole =
-            workspace.observe(job.first_checkpoint()?, scope, &saved_blobs(&job.saved)).map_err(failed)?;
+        let whole = workspace.observe(job.first_checkpoint()?, scope, &job.saved()).map_err(failed)?;
         loops_own(&whole, &own)
     };
     changes.tree = Some(TreeId(workspace::TreeId::of(&mine).as_str().to_owned()));

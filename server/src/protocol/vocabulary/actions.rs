@@ -36,6 +36,9 @@ pub enum Action {
     /// approved; the others stay set aside). Answer: `Changed`, with everything since the latest checkpoint, or
     /// `ActionFailed`.
     PutBack { paths: BTreeSet<Path> },
+    /// `converge`: put the user's own checkout back to what it was before the latest worker. Answer: `Restored` or
+    /// `ActionFailed`.
+    PutBackCheckout,
     /// Ask the user. Answer: `Answered`. The question stays open until then; the machine waits.
     Ask(Question),
     /// The question is settled otherwise; no answer follows.

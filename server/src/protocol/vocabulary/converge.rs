@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::identity::{FindingKey, Path, TreeId};
+use super::reports::NewFinding;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Prepared {
@@ -50,6 +51,9 @@ pub struct Inspected {
     pub validation: Option<Validation>,
     /// Failures that validation did not have at the base.
     pub new_failures: Vec<String>,
+    /// The same as findings, to be worked on.
+    #[serde(default)]
+    pub regressions: Vec<NewFinding>,
 }
 
 /// The `WORKER_RESULT` footer (DESIGN 6).
@@ -66,7 +70,7 @@ pub struct Footer {
     pub open_root_causes: Option<u32>,
 }
 
-/// One consolidated root cause, under its stable `<axis>-<n>` id.
+/// A root cause as a checker reports it, under its stable `<axis>-<n>` id.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RootCause {
     pub id: String,
@@ -83,6 +87,28 @@ pub enum RootState {
     Resolved,
     Open,
     ConfirmedFixRegression,
+}
+
+/// One root cause, from its consolidation on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Root {
+    /// `<axis>-<n>`.
+    pub id: String,
+    pub confirmed: bool,
+    pub from: Vec<FindingKey>,
+    pub root_cause: String,
+    /// The latest evidence for its state.
+    pub evidence: String,
+    /// Of a confirmed one; a disputed one is never open.
+    pub state: RootState,
+    /// A fix of this loop caused it.
+    pub is_regression: bool,
+}
+
+impl Root {
+    pub fn is_open(&self) -> bool {
+        self.confirmed && self.state != RootState::Resolved
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

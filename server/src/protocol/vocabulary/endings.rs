@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::actions::{Attempt, Told};
+use super::converge::Root;
 use super::identity::{FindingKey, TreeId};
 use super::loops::Grade;
 use super::reports::NewFinding;
@@ -16,6 +17,8 @@ pub enum Record {
         key: FindingKey,
         how: Settled,
     },
+    /// `converge`: the root causes as they stand, under their stable ids.
+    Roots(Vec<Root>),
     /// A finding came up (regression, review).
     Found(NewFinding),
     Attempt(Attempt),

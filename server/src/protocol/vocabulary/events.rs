@@ -101,6 +101,18 @@ pub struct Changes {
     pub tree: Option<TreeId>,
     /// Tests that the loop's whole diff weakens so far.
     pub weakened: Vec<Weakened>,
+    /// `converge`: what changed in the user's own checkout meanwhile and is not known to be the user's.
+    #[serde(default)]
+    pub checkout: Option<CheckoutChange>,
+}
+
+/// What changed in the user's own checkout while a worker was at work elsewhere. Kept as objects, and left as it is: only
+/// the user can say whose it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckoutChange {
+    pub paths: Vec<Path>,
+    /// Unified diff, bounded.
+    pub diff: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -63,6 +63,10 @@ pub enum Choice {
     No,
     /// Pause: end here; the gate says PAUSED.
     StayPaused,
+    /// Changed checkout: the change is the user's own; what the worker reported counts.
+    KeepCheckout,
+    /// Changed checkout: it was the worker; its result is void and another one is sent.
+    PutBackCheckout,
 }
 
 impl Choice {
@@ -86,6 +90,8 @@ impl Choice {
             Choice::Yes => "Yes",
             Choice::No => "No",
             Choice::StayPaused => "Stay paused",
+            Choice::KeepCheckout => "It was me: keep my checkout and go on",
+            Choice::PutBackCheckout => "Put my checkout back and send another worker",
         }
     }
 }

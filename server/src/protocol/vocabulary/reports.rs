@@ -29,7 +29,8 @@ pub enum Report {
     /// `converge` closer.
     Closed {
         states: Vec<(String, RootState, String)>,
-        regressions: Vec<NewFinding>,
+        /// The findings of those states that are regressions, each under the id that the closer gave it.
+        regressions: Vec<(String, NewFinding)>,
         footer: Footer,
     },
     /// `converge` fixer and recoverer.
