@@ -48,6 +48,8 @@ pub struct Config {
     pub spec: Option<String>,
     /// `converge`: what the Standards axis judges against. Empty: it is looked up.
     pub standards: Vec<String>,
+    /// `rereview`: simplify first, and review anew.
+    pub simplify: bool,
     /// As written; [`Config::budget_for`] has the numbers.
     pub budget: BudgetFile,
     /// Globs of paths that never need asking.

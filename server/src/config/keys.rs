@@ -32,6 +32,10 @@ pub struct ConfigFile {
     /// `converge`: the documents that the Standards axis judges against. Default: looked up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standards: Option<Vec<String>>,
+    /// `rereview`: a fixer simplifies the change first, and a fresh review of what it left replaces the one that the loop
+    /// came with. That is not an attempt. Default: `false`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub simplify: Option<bool>,
     /// Limits of one loop.
     #[serde(default, skip_serializing_if = "BudgetFile::is_empty")]
     pub budget: BudgetFile,
@@ -381,6 +385,7 @@ impl ConfigFile {
         over(&mut self.round1_evidence, upper.round1_evidence);
         over(&mut self.spec, upper.spec);
         over(&mut self.standards, upper.standards);
+        over(&mut self.simplify, upper.simplify);
         over(&mut self.budget.workers, upper.budget.workers);
         over(&mut self.budget.minutes, upper.budget.minutes);
         over(&mut self.budget.cost_usd, upper.budget.cost_usd);
@@ -407,6 +412,7 @@ impl ConfigFile {
             round1_evidence: self.round1_evidence.unwrap_or_default(),
             spec: self.spec,
             standards: self.standards.unwrap_or_default(),
+            simplify: self.simplify.unwrap_or_default(),
             budget: self.budget,
             always_allow: self.scope.always_allow.unwrap_or_default(),
             checks: self.check,

@@ -34,7 +34,7 @@ fn an_absent_and_an_empty_file_give_the_defaults_of_the_design() {
         assert_eq!(config.findings, [".fix-loop/findings/**"]);
         assert_eq!(config.show, Show::Unconfirmed);
         assert_eq!(config.round1_evidence, Round1Evidence::Proven);
-        assert_eq!((config.spec, config.standards), (None, vec![]));
+        assert_eq!((config.spec, config.standards, config.simplify), (None, vec![], false));
         assert!(config.always_allow.is_empty() && config.checks.is_empty() && config.agents.is_empty());
     }
 }
@@ -65,6 +65,7 @@ fn every_key_of_the_design_is_read() {
         round1_evidence = "touched"
         spec = "docs/spec.md"
         standards = ["CONTRIBUTING.md"]
+        simplify = true
         [budget]
         workers = 3
         [scope]
@@ -403,8 +404,8 @@ fn the_init_template_is_the_defaults_and_its_examples_are_valid() {
     // What the template says is a default is one.
     let default = Config::default();
     assert_eq!(
-        (config.protocol, &config.findings, config.show, config.round1_evidence),
-        (default.protocol, &default.findings, default.show, default.round1_evidence)
+        (config.protocol, &config.findings, config.show, config.round1_evidence, config.simplify),
+        (default.protocol, &default.findings, default.show, default.round1_evidence, default.simplify)
     );
 }
 
@@ -435,6 +436,7 @@ fn the_schema_knows_every_key_refuses_others_and_accepts_the_template() {
         "round1_evidence",
         "spec",
         "standards",
+        "simplify",
         "budget",
         "scope",
         "check",

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::UNIX_EPOCH;
 
 use tokio::sync::{mpsc, oneshot};
 
@@ -17,8 +18,9 @@ use crate::workspace::{
 };
 
 use super::api::Message;
+use super::buffers::Saved;
 use super::driver::Internal;
-use super::guard::{self, Saved};
+use super::guard;
 use super::ledger::{LoopId, Opened, Produced};
 use super::running::Traces;
 use super::{checking, dispatching, managed, rebasing};
@@ -92,7 +94,7 @@ async fn perform(job: &Arc<Job>) -> Result<Event, Failed> {
             let paths = paths.clone();
             job.blocking(move |job| guard::put_back(job, &paths)).await
         }
-        Action::Prepare | Action::Inspect { .. } => {
+        Action::Prepare | Action::Inspect { .. } | Action::PutBackCheckout => {
             Err(format!("action {} belongs to the converge protocol", action.0))
         }
         Action::Ask(_) | Action::Withdraw { .. } | Action::Record(_) | Action::Finish(_) => {
@@ -184,8 +186,19 @@ impl Job {
 
     /// What the user saved in the editor since the latest checkpoint, up to now.
     pub fn saved(&self) -> Saved {
+        self.ask_blocking(|answer| Internal::Saves(self.id, answer))
+    }
+
+    /// The same since another checkpoint began.
+    pub fn saved_since(&self, checkpoint: &Checkpoint) -> Saved {
+        let since = checkpoint.taken_at.duration_since(UNIX_EPOCH).unwrap_or_default();
+        self.ask_blocking(|answer| Internal::SavesSince(since.as_millis() as u64, answer))
+    }
+
+    /// Through the driver's one queue, so that every save sent before is in the answer.
+    fn ask_blocking<T: Default>(&self, question: impl FnOnce(oneshot::Sender<T>) -> Internal) -> T {
         let (answer, wait) = oneshot::channel();
-        let asked = self.driver.send(Message::Internal(Internal::Saves(self.id, answer)));
+        let asked = self.driver.send(Message::Internal(question(answer)));
         asked.ok().and_then(|()| wait.blocking_recv().ok()).unwrap_or_default()
     }
 

@@ -3,18 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::workspace::{ObjectId, RepoPath};
+
 use super::api::BufferEvent;
 use super::ledger::LoopId;
-use super::running::Traces;
 
 #[derive(Debug, Default)]
 pub(super) struct Buffers {
     open: BTreeMap<String, Buffer>,
-    /// Every save of this session: when, which path, which bytes.
-    saves: Vec<(u64, String, Arc<str>)>,
+    /// Every save of this session, with its time.
+    saves: Vec<(u64, RepoPath, ObjectId)>,
     /// Loops for which the user said to use the saved files.
     accepted: BTreeSet<LoopId>,
 }
+
+/// What the user saved in the editor: path and exact bytes.
+pub(super) type Saved = Vec<(RepoPath, ObjectId)>;
 
 #[derive(Debug)]
 struct Buffer {
@@ -37,7 +41,9 @@ impl Buffers {
                 buffer.text = text;
             }
             BufferEvent::Saved { path, text } => {
-                self.saves.push((super::driver::now(), path.clone(), text.clone()));
+                if let Ok(saved) = RepoPath::new(&path) {
+                    self.saves.push((super::driver::now(), saved, ObjectId::of_bytes(text.as_bytes())));
+                }
                 self.open.insert(path, Buffer { saved: text.clone(), text });
             }
             BufferEvent::Closed { path } => {
@@ -51,14 +57,10 @@ impl Buffers {
         self.open.get(path).is_some_and(|buffer| buffer.text != buffer.saved)
     }
 
-    /// What the user saved since the loop's latest checkpoint: path and exact text.
-    pub fn saved_since(&self, traces: &Traces) -> Vec<(String, Arc<str>)> {
-        let since = traces.last_checkpoint_at;
-        self.saves
-            .iter()
-            .filter(|(at, _, _)| *at >= since)
-            .map(|(_, path, text)| (path.clone(), text.clone()))
-            .collect()
+    /// What was saved at `since` (milliseconds since the epoch) or later.
+    pub fn saved_since(&self, since: u64) -> Saved {
+        let late = self.saves.iter().filter(|(at, ..)| *at >= since);
+        late.map(|(_, path, blob)| (path.clone(), *blob)).collect()
     }
 
     pub fn accept_for(&mut self, id: LoopId) {
@@ -93,7 +95,9 @@ mod tests {
         buffers.take(BufferEvent::Changed { path: path(), text: text("z") });
         buffers.take(BufferEvent::Saved { path: path(), text: text("z") });
         assert!(!buffers.is_dirty("a.py"));
-        assert_eq!(buffers.saved_since(&Traces::default()).len(), 1);
+        buffers.take(BufferEvent::Saved { path: path(), text: text("w") });
+        assert_eq!(buffers.saved_since(0).len(), 2);
+        assert!(buffers.saved_since(u64::MAX).is_empty());
         buffers.take(BufferEvent::Closed { path: path() });
         assert!(!buffers.is_dirty("a.py"));
     }

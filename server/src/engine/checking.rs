@@ -181,9 +181,13 @@ async fn run_before(job: &Arc<Job>) -> Result<Checked, Failed> {
             format!("{}{tail}", one.run.summary())
         })
         .collect();
-    job.keep(Produced::Output(hex::encode(Sha256::digest(said.as_bytes())))).await;
+    job.keep(output(When::Before, &said)).await;
     job.keep(Produced::Before(before)).await;
     Ok(Checked { findings: Vec::new(), regressions: Vec::new(), notes })
+}
+
+fn output(when: When, said: &str) -> Produced {
+    Produced::Output { when, digest: hex::encode(Sha256::digest(said.as_bytes())) }
 }
 
 /// The cited lines, white space at the ends left aside; the whole text where no lines are cited.
@@ -282,7 +286,7 @@ async fn run_after(job: &Arc<Job>, keys: &[FindingKey]) -> Result<Checked, Faile
         }
     }
     checked.notes.extend(doubts.lines());
-    job.keep(Produced::Output(hex::encode(Sha256::digest(said.as_bytes())))).await;
+    job.keep(output(When::After, &said)).await;
     for key in keys {
         let known = judged.get(&key.0).cloned().unwrap_or_default();
         let all: Vec<Judged> = known.iter().map(|(one, _)| one.clone()).collect();
@@ -295,7 +299,7 @@ async fn run_after(job: &Arc<Job>, keys: &[FindingKey]) -> Result<Checked, Faile
         };
         for (check, tests) in &evidence.regressions {
             let run = known.iter().find(|(one, _)| one.check == *check).map(|(_, run)| run);
-            for found in regressions(check.as_str(), tests, run, key) {
+            for found in regressions((check.as_str(), check.as_str()), tests, run, key) {
                 if !checked.regressions.iter().any(|one| one.key == found.key) {
                     checked.regressions.push(found);
                 }
@@ -406,8 +410,8 @@ fn with_output(why: &str, known: &[(Judged, CheckRun)]) -> String {
     }
 }
 
-fn regressions(
-    check: &str,
+pub(super) fn regressions(
+    (check, salt): (&str, &str),
     tests: &BTreeSet<String>,
     run: Option<&CheckRun>,
     caused_by: &FindingKey,
@@ -420,7 +424,7 @@ fn regressions(
         .map(|test| {
             let mut hasher = Sha256::new();
             hasher.update(b"regression\0");
-            hasher.update(check.as_bytes());
+            hasher.update(salt.as_bytes());
             hasher.update(b"\0");
             hasher.update(test.as_bytes());
             let detail = failure.and_then(|failure| failure.details.iter().find(|one| one.name == test));

@@ -1,5 +1,6 @@
 //! One dispatch: the brief, the subagent, and what it really did.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::json;
@@ -13,7 +14,7 @@ use super::checking;
 use super::guard::{self, By};
 use super::ledger::Produced;
 use super::roster::{self, Chosen};
-use super::translate::{self, Asked};
+use super::translate::{self, Asked, Place};
 
 /// The longest diff that a brief shows.
 const LONGEST_DIFF: usize = 200_000;
@@ -43,7 +44,7 @@ pub(super) async fn dispatch(job: &Arc<Job>, dispatch: &Dispatch) -> Result<Even
             guard::look(job, job.last_checkpoint()?, &scope, by)
         })
         .await?;
-    Ok(event(job, action, dispatch, &briefed, outcome, changes))
+    Ok(event(job, action, dispatch, &briefed, &root, outcome, changes))
 }
 
 /// Runs the subagent; the ledger knows of it before, while and after.
@@ -142,16 +143,20 @@ pub(super) fn event(
     action: crate::protocol::ActionId,
     dispatch: &Dispatch,
     briefed: &[Briefed],
+    cwd: &std::path::Path,
     outcome: agents::Outcome,
     changes: crate::protocol::Changes,
 ) -> Event {
     let spent = Spent { cost_usd: outcome.usage.cost_usd, tokens: outcome.usage.tokens };
     let asked_of: Vec<(FindingKey, String)> =
         briefed.iter().map(|one| (one.key.clone(), one.criterion.clone())).collect();
+    let of_loop = job.id.to_string();
     let asked = Asked {
         focus: &dispatch.focus,
         findings: &asked_of,
-        output_is_new: output_is_new(&job.traces.outputs),
+        output_is_new: output_is_new(&job.traces.outputs, dispatch.round),
+        of_loop: &of_loop,
+        place: Place { cwd, root: job.tools.workspace.root() },
     };
     let result = outcome.result.map_err(|failure| translate::failure(&failure)).and_then(|said| {
         translate::report(said, &asked).map_err(|message| crate::protocol::WorkerFailure {
@@ -166,12 +171,11 @@ pub(super) fn event(
     }
 }
 
-/// New evidence (DESIGN 6, `rereview`): the checks' output differs from that of the attempt before.
-fn output_is_new(outputs: &[String]) -> bool {
-    match outputs {
-        [.., before, last] => before != last,
-        _ => false,
-    }
+/// New evidence (DESIGN 6, `rereview`): the attempt of this round gave output, and it differs from that of the attempt
+/// before, or of the tree as the loop found it. An attempt that never came to its checks brings none.
+fn output_is_new(outputs: &BTreeMap<u32, String>, round: u32) -> bool {
+    let before = outputs.range(..round).next_back();
+    outputs.get(&round).is_some_and(|last| before.is_some_and(|(_, before)| before != last))
 }
 
 /// The findings that a worker is asked about, as briefs show them: with the ids 1…n.
@@ -357,4 +361,27 @@ pub(super) fn bounded(whole: &str) -> String {
     }
     let cut = (0..=LONGEST_DIFF).rev().find(|&at| whole.is_char_boundary(at)).unwrap_or(0);
     format!("{}\n… ({} more bytes)\n", &whole[..cut], whole.len() - cut)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn output_is_new_only_since_the_last_attempt() {
+        let outputs = |said: &[(u32, &str)]| said.iter().map(|(n, text)| (*n, (*text).to_owned())).collect();
+        for (said, round, expected) in [
+            (&[(0, "red"), (1, "redder")][..], 1, true),
+            (&[(0, "red"), (1, "red")], 1, false),
+            (&[(0, "red"), (1, "redder"), (2, "redder")], 2, false),
+            (&[(0, "red"), (1, "redder"), (2, "red")], 2, true),
+            // The second attempt was blocked before its checks.
+            (&[(0, "red"), (1, "redder")], 2, false),
+            (&[(0, "red")], 1, false),
+            (&[], 1, false),
+        ] {
+            let outputs: BTreeMap<u32, String> = outputs(said);
+            assert_eq!(output_is_new(&outputs, round), expected, "{said:?} in round {round}");
+        }
+    }
 }

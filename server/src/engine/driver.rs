@@ -21,8 +21,8 @@ use super::api::{
     EngineHandle, InputError, Message, Notice, NoticeLevel, Refusal, RefusalKind, Reply, Snapshot,
 };
 use super::buffers::Buffers;
+use super::buffers::Saved;
 use super::follow::Followed;
-use super::guard::Saved;
 use super::inbox::Inbox;
 use super::ledger::{Entry, Ledger, LoopId, Produced};
 use super::opening::OwnQuestion;
@@ -63,6 +63,8 @@ pub(crate) enum Internal {
     },
     /// What the user saved since this loop's latest checkpoint.
     Saves(LoopId, oneshot::Sender<Saved>),
+    /// What the user saved at this time (milliseconds since the epoch) or later.
+    SavesSince(u64, oneshot::Sender<Saved>),
     /// A check run for `fromCheck` ended: this ReviewOutput goes into the inbox.
     FromCheck {
         name: String,
@@ -210,6 +212,9 @@ impl Driver {
                     let _ = written.send(());
                 }
                 Some(Message::Internal(Internal::Saves(id, answer))) => drop(answer.send(self.saves(id))),
+                Some(Message::Internal(Internal::SavesSince(since, answer))) => {
+                    drop(answer.send(self.buffers.saved_since(since)));
+                }
                 Some(Message::Buffer(event)) => self.buffers.take(event),
                 Some(Message::Command(_, answer)) => {
                     let _ = answer.send(Err(Refusal {
@@ -250,6 +255,7 @@ impl Driver {
                 self.activity.insert(r#loop, line);
             }
             Internal::Saves(id, answer) => drop(answer.send(self.saves(id))),
+            Internal::SavesSince(since, answer) => drop(answer.send(self.buffers.saved_since(since))),
             Internal::FromCheck { name, result, answer } => {
                 let reply = self.take_failures(&name, result);
                 match answer {
@@ -276,7 +282,11 @@ impl Driver {
     }
 
     fn saves(&self, id: LoopId) -> Saved {
-        self.state.loops.get(&id).map(|run| self.buffers.saved_since(&run.traces)).unwrap_or_default()
+        self.state
+            .loops
+            .get(&id)
+            .map(|run| self.buffers.saved_since(run.traces.last_checkpoint_at))
+            .unwrap_or_default()
     }
 
     fn tick(&mut self) -> bool {
@@ -513,7 +523,22 @@ impl Driver {
         }
     }
 
+    /// What workers brought up is shown in the user's own files, on the code that it is about.
+    fn follow_found(&mut self) {
+        for run in self.state.loops.values() {
+            for found in &run.traces.found {
+                // A regression is in what the loop has committed so far, the rest in what it began with.
+                let revision = run.traces.managed.as_ref().map(|managed| match &found.caused_by {
+                    Some(_) => managed.head.as_str(),
+                    None => managed.initial_head.as_str(),
+                });
+                self.inbox.follow_found(found, revision);
+            }
+        }
+    }
+
     pub(super) fn publish(&mut self) {
+        self.follow_found();
         let fresh = view::snapshot(self);
         let changed = {
             let last = self.snapshots.borrow();

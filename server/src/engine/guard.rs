@@ -5,23 +5,17 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
 
 use crate::checks::weaken;
 use crate::config::Config;
 use crate::protocol::{Changes, Event, TreeId, Weakened};
-use crate::workspace::{
-    self, Change, Checkpoint, ObjectId, Observation, OwnBytes, Place, RepoPath, Scope, SetAside,
-};
+use crate::workspace::{self, Change, Checkpoint, Observation, OwnBytes, Place, RepoPath, Scope, SetAside};
 
 use super::act::{Failed, Job};
 use super::ledger::Produced;
 
 /// The longest diff that a question shows.
 const LONGEST_DIFF: usize = 20_000;
-
-/// What the user saved in the editor: path and exact text.
-pub(super) type Saved = Vec<(String, Arc<str>)>;
 
 /// Who is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,13 +24,6 @@ pub(super) enum By {
     /// A worker whose role may only read: whatever it changed is undone.
     Reader,
     Check,
-}
-
-pub(super) fn saved_blobs(saved: &Saved) -> Vec<(RepoPath, ObjectId)> {
-    saved
-        .iter()
-        .filter_map(|(path, text)| Some((RepoPath::new(path).ok()?, ObjectId::of_bytes(text.as_bytes()))))
-        .collect()
 }
 
 /// The id of a tree that nothing has changed.
@@ -57,8 +44,7 @@ fn observe(job: &Job, since: &Checkpoint, scope: &Scope) -> Result<Observation, 
     let workspace = &job.tools.workspace;
     let mut saved = job.saved();
     loop {
-        let seen =
-            workspace.observe(since, scope, &saved_blobs(&saved)).map_err(|error| error.to_string())?;
+        let seen = workspace.observe(since, scope, &saved).map_err(|error| error.to_string())?;
         let now = job.saved();
         if now.len() == saved.len() {
             return Ok(seen);

@@ -56,6 +56,12 @@ impl Listed {
         }
     }
 
+    /// What people call such a finding.
+    pub fn found_id(found: &NewFinding, r#loop: &str) -> String {
+        let short: String = found.key.0.chars().take(8).collect();
+        format!("{loop}#{short}", loop = r#loop)
+    }
+
     /// A finding that a worker or a check brought up in a loop.
     pub fn found(found: &NewFinding, r#loop: &str) -> Listed {
         let severity = match found.severity {
@@ -64,7 +70,7 @@ impl Listed {
             crate::protocol::Severity::P2 => findings::Severity::P2,
             crate::protocol::Severity::P3 => findings::Severity::P3,
         };
-        let id = format!("{loop}#{}", &found.key.0[..found.key.0.len().min(8)], loop = r#loop);
+        let id = Listed::found_id(found, r#loop);
         let mut finding = Finding::new(id.as_str(), severity, found.title.clone());
         finding.body = found.body.clone();
         finding.file = found.file.clone();
@@ -81,6 +87,12 @@ impl Listed {
         }
         listed
     }
+}
+
+/// A finding of a worker's in the user's own file; `None`: it names no line there.
+struct FoundAt {
+    file: String,
+    anchor: Option<Anchor>,
 }
 
 /// Revision and path → the text there.
@@ -107,6 +119,8 @@ pub(super) struct Inbox {
     buffers: BTreeMap<String, Arc<str>>,
     /// Text that the anchors stand on, for each file with one.
     anchored_on: BTreeMap<String, String>,
+    /// Where the findings that workers brought up are now, by fingerprint.
+    found: BTreeMap<String, FoundAt>,
     confirmed: BTreeSet<String>,
     gaps_are_work: bool,
     revision_texts: RevisionTexts,
@@ -135,6 +149,7 @@ impl Inbox {
             listed: Vec::new(),
             buffers: BTreeMap::new(),
             anchored_on: BTreeMap::new(),
+            found: BTreeMap::new(),
             confirmed: BTreeSet::new(),
             gaps_are_work: false,
             revision_texts,
@@ -196,8 +211,15 @@ impl Inbox {
         let sets: Vec<(SourceName, findings::ReviewOutput)> = self.files.reviews();
         self.intake = findings::intake_with(&sets, &tree, &self.memory);
         self.memory = self.intake.memory.clone();
-        self.anchored_on.clear();
+        let before = std::mem::take(&mut self.anchored_on);
         self.list();
+        for found in self.found.values_mut() {
+            let Some(text) = tree.text(&found.file) else { continue };
+            if let (Some(anchor), Some(before)) = (&mut found.anchor, before.get(&found.file)) {
+                *anchor = anchor.through_diff(before, &text);
+            }
+            self.anchored_on.insert(found.file.clone(), text);
+        }
         let anchored: BTreeSet<String> = self
             .listed
             .iter()
@@ -378,6 +400,39 @@ impl Inbox {
             .collect()
     }
 
+    /// Takes up a finding that a worker brought up. It named a line of the file as it is at `revision` (a worktree's head);
+    /// from here on the finding stays on that code in the user's own file.
+    pub fn follow_found(&mut self, found: &NewFinding, revision: Option<&str>) {
+        if self.found.contains_key(&found.key.0) {
+            return;
+        }
+        let Some(file) = &found.file else { return };
+        let now = match self.buffers.get(file) {
+            Some(text) => Some(text.to_string()),
+            None => DiskTree::new(&self.root).text(file),
+        };
+        let then = match revision {
+            Some(revision) => (self.revision_texts)(revision, file),
+            None => now.clone(),
+        };
+        let anchor = match (found.line, &then, &now) {
+            (Some(line), Some(then), Some(now)) if line > 0 => {
+                Some(Anchor::place(then, line, line).through_diff(then, now))
+            }
+            _ => None,
+        };
+        if let Some(now) = now {
+            self.anchored_on.entry(file.clone()).or_insert(now);
+        }
+        self.found.insert(found.key.0.clone(), FoundAt { file: file.clone(), anchor });
+    }
+
+    /// Where a finding of a worker's is now, after edits.
+    pub fn lines_of_found(&self, fingerprint: &str) -> Option<(u32, u32)> {
+        let anchor = self.found.get(fingerprint)?.anchor.as_ref()?;
+        Some((anchor.line_start, anchor.line_end))
+    }
+
     /// The editor's text moves the anchors of its file.
     pub fn buffer(&mut self, event: &BufferEvent) {
         let (path, text) = match event {
@@ -428,6 +483,9 @@ impl Inbox {
                 self.memory.update(&finding.fingerprint, &anchor);
                 finding.set_anchor(Some(anchor));
             }
+        }
+        for found in self.found.values_mut().filter(|found| found.file == path) {
+            found.anchor = found.anchor.as_ref().map(moved);
         }
         for ignored in self.intake.ignored.iter_mut().chain(&mut self.intake.refused) {
             if ignored.finding.as_ref().and_then(|finding| finding.file.as_deref()) == Some(path) {

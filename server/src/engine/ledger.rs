@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::findings::{Finding, Memory};
 use crate::process::Identity;
-use crate::protocol::{ActionId, Event, Role, Tier, WorkerId};
+use crate::protocol::{ActionId, Event, Role, Tier, When, WorkerId};
 use crate::workspace::{Checkpoint, OwnBytes, Scope, SetAside, Staged, fault};
 
 use super::rebasing::Rebased;
@@ -168,9 +168,16 @@ pub enum Produced {
     /// The checks as they ran before the fix.
     Before(super::checking::Before),
     /// Digest of what the checks said.
-    Output(String),
+    Output {
+        when: When,
+        digest: String,
+    },
     /// The managed worktree of a `converge` loop.
     Managed(super::managed::Managed),
+    /// The user's own checkout before a worker of a `converge` loop.
+    Checkout(Checkpoint),
+    /// What changed there while it was at work, kept as objects.
+    CheckoutChanged(SetAside),
     Note(String),
 }
 

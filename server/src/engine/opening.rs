@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use crate::config::Protocol;
-use crate::protocol::{Action, Event, FindingKey, QuestionKind, Step};
+use crate::protocol::{Action, EndedHow, Event, FindingKey, QuestionKind, Step};
 
 use super::api::{FindingView, NoticeLevel, Refusal, RefusalKind, Reply};
 use super::commands::{done, refuse};
@@ -352,11 +352,15 @@ impl Driver {
         )
     }
 
-    /// Reviews what is committed. A loop that is open already is the one to go on with: a review runs once, and a pause
-    /// is ended by its answer only.
+    /// Reviews what is committed. A loop that is open already on this branch is the one to go on with: a review runs once,
+    /// and a pause is ended by its answer only. On another branch it is another matter.
     pub(super) fn review(&mut self) -> Result<Reply, Refusal> {
         self.can_write()?;
-        let open = self.state.loops.values().find(|run| !run.is_ended() && !run.writes_in_the_users_tree());
+        let branch = self.workspace.as_ref().and_then(|workspace| workspace.branch());
+        let open = self.state.loops.values().find(|run| {
+            let is_of_here = run.traces.managed.as_ref().is_none_or(|managed| managed.users_branch == branch);
+            !run.is_ended() && !run.writes_in_the_users_tree() && is_of_here
+        });
         if let Some(run) = open {
             let id = run.id().to_string();
             return Ok(Reply {
@@ -399,10 +403,26 @@ impl Driver {
         }
     }
 
-    /// What a finished loop leaves to do: its checkpoints stay for `undo`, its worktree goes when nothing is in it.
+    /// What a finished loop leaves to do: its checkpoints stay for `undo`. The worktree of a converging one goes when nothing
+    /// is in it that is not on its branch; a loop that stays paused keeps it, for whoever takes over.
     pub(super) fn after_end(&mut self, id: LoopId) {
         self.buffers.forget(id);
+        self.remove_worktree(id);
         self.judge_inbox();
+    }
+
+    fn remove_worktree(&self, id: LoopId) {
+        let Some(run) = self.state.loops.get(&id) else { return };
+        let (Some(workspace), Some(managed)) = (&self.workspace, &run.traces.managed) else { return };
+        let how = run.view.finished.as_ref().map(|ending| ending.how);
+        let is_over = matches!(how, Some(EndedHow::Pass | EndedHow::PassStandardsOnly | EndedHow::Cancelled));
+        let state = workspace.commit_state(&managed.worktree, &managed.review_base);
+        if is_over
+            && state.is_ok_and(|state| state.clean)
+            && let Err(error) = workspace.remove_worktree(&managed.worktree)
+        {
+            tracing::warn!("the worktree {} stays: {error}", managed.worktree.path.display());
+        }
     }
 
     // ------------------------------------------------------------ interrupted loops

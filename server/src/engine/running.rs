@@ -12,7 +12,7 @@ use crate::protocol::converge::{Converge, ConvergeInput, Gate, Verdict, parse_ga
 use crate::protocol::rereview::{Rereview, RereviewInput};
 use crate::protocol::{
     Action, ActionId, Attempt, Event, FindingKey, Inherited, Machine, NewFinding, QuestionNumber, Record,
-    Report, Role, RootCause, Settled, Standing, Step, View, WorkerId,
+    Role, Root, Settled, Standing, Step, View, When, WorkerId,
 };
 use crate::workspace::{Checkpoint, FileState, OwnBytes, RepoPath, Scope, SetAside, StagedEntries};
 
@@ -101,16 +101,20 @@ pub struct Traces {
     pub staged: StagedEntries,
     pub set_aside: Vec<SetAside>,
     pub before: Option<Before>,
-    /// Digests of what the checks said, before the fix and after each attempt.
-    pub outputs: Vec<String>,
+    /// Digests of what the checks said: before the fix (round 0), and after the latest attempt of each round.
+    pub outputs: BTreeMap<u32, String>,
     pub managed: Option<Managed>,
     pub workers: Vec<WorkerLine>,
     pub attempts: Vec<Attempt>,
     pub notes: Vec<String>,
     pub decisions: Vec<Decided>,
     pub found: Vec<NewFinding>,
-    /// `converge`: the consolidated root causes, regressions of the fix included.
-    pub roots: Vec<RootCause>,
+    /// `converge`: the consolidated root causes as they stand, regressions of the fix included.
+    pub roots: Vec<Root>,
+    /// `converge`: the user's checkout before each worker since the latest checkpoint, under its dispatch.
+    pub checkout: BTreeMap<ActionId, Checkpoint>,
+    /// What changed there meanwhile, in the order in which it was seen.
+    pub checkout_changed: Vec<(ActionId, SetAside)>,
     pub settled: BTreeMap<FindingKey, Settled>,
     pub inherit: Option<Inherited>,
 }
@@ -198,7 +202,7 @@ impl LoopRun {
             verdict: Verdict::Paused,
             review_base: managed.map_or_else(unknown, |managed| managed.review_base.clone()),
             final_head: managed.map_or_else(unknown, |managed| managed.head.clone()),
-            open_confirmed_findings: self.traces.roots.iter().filter(|root| root.confirmed).count() as u32,
+            open_confirmed_findings: self.traces.roots.iter().filter(|root| root.is_open()).count() as u32,
         })
     }
 
@@ -209,9 +213,6 @@ impl LoopRun {
         }
         if matches!(event, Event::Started) {
             self.started_at.get_or_insert(at);
-        }
-        if let Event::Reported { report, .. } = &event {
-            self.keep_roots(report);
         }
         let steps = self.machine.handle(at, event);
         for step in &steps {
@@ -227,26 +228,6 @@ impl LoopRun {
         steps
     }
 
-    fn keep_roots(&mut self, report: &Report) {
-        match report {
-            Report::Consolidated { roots, .. } => self.traces.roots = roots.clone(),
-            Report::Closed { regressions, .. } => {
-                for found in regressions {
-                    if !self.traces.roots.iter().any(|root| root.id == found.key.0) {
-                        self.traces.roots.push(RootCause {
-                            id: found.key.0.clone(),
-                            confirmed: true,
-                            from: vec![found.key.clone()],
-                            root_cause: found.title.clone(),
-                            evidence: found.evidence.clone(),
-                        });
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-
     fn record(&mut self, at: u64, record: &Record) {
         let traces = &mut self.traces;
         match record {
@@ -260,6 +241,7 @@ impl LoopRun {
                 traces.found.retain(|known| known.key != found.key);
                 traces.found.push(found.clone());
             }
+            Record::Roots(roots) => traces.roots = roots.clone(),
             Record::Attempt(attempt) => traces.attempts.push(attempt.clone()),
             Record::Note(note) => traces.notes.push(note.clone()),
             Record::Decision { about, old, new, reason } => traces.decisions.push(Decided {
@@ -282,6 +264,8 @@ impl LoopRun {
                 // When it was begun: what is saved while it is taken is saved after it.
                 traces.last_checkpoint_at = millis(checkpoint.taken_at).unwrap_or(at);
                 traces.fix_at.insert(action, traces.fix.clone());
+                traces.checkout.clear();
+                traces.checkout_changed.clear();
                 traces.checkpoints.insert(action, checkpoint);
                 if std::mem::take(&mut traces.resolution_pending) {
                     traces.after_resolution = Some(action);
@@ -322,8 +306,15 @@ impl LoopRun {
             Produced::Rebased(rebased) => rebased.apply(traces),
             Produced::Staged(staged) => traces.staged.record(&staged),
             Produced::Before(before) => traces.before = Some(before),
-            Produced::Output(digest) => traces.outputs.push(digest),
+            Produced::Output { when, digest } => {
+                let round = if when == When::Before { 0 } else { self.view.round.max(1) };
+                traces.outputs.insert(round, digest);
+            }
             Produced::Managed(managed) => traces.managed = Some(managed),
+            Produced::Checkout(checkpoint) => {
+                traces.checkout.insert(action, checkpoint);
+            }
+            Produced::CheckoutChanged(kept) => traces.checkout_changed.push((action, kept)),
             Produced::Note(note) => traces.notes.push(note),
         }
     }

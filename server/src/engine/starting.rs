@@ -140,7 +140,8 @@ pub(super) fn rereview(
         ladder_len: ladder,
         has_final_gate: is_configured(driver, Role::FinalGate),
         has_diagnoser: has(driver, Role::Diagnoser),
-        simplify: false,
+        // A loop that follows another one has its own attempts behind it: their evidence is not voided.
+        simplify: driver.config.simplify && inherited.is_none(),
         inherited: inherited.unwrap_or_default(),
     }))
 }

@@ -19,8 +19,42 @@ pub(super) struct Asked<'a> {
     pub focus: &'a Focus,
     /// In the order of the ids 1…n, with each one's criterion.
     pub findings: &'a [(FindingKey, String)],
-    /// Stable ids of root causes, for `converge`.
+    /// New evidence is real (DESIGN 6, `rereview`).
     pub output_is_new: bool,
+    pub of_loop: &'a str,
+    pub place: Place<'a>,
+}
+
+/// Where workers work, since they name files in all ways.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    /// The folder that the worker was in.
+    pub cwd: &'a std::path::Path,
+    /// The user's own checkout.
+    pub root: &'a std::path::Path,
+}
+
+impl Place<'_> {
+    /// The path of the repository that a worker means, or why there is none: what leaves the repository is refused.
+    pub fn file(&self, named: Option<&str>) -> (Option<String>, Option<String>) {
+        let Some(named) = named.map(str::trim).filter(|named| !named.is_empty()) else { return (None, None) };
+        let path = std::path::Path::new(named);
+        let inner = path.strip_prefix(self.cwd).or_else(|_| path.strip_prefix(self.root)).unwrap_or(path);
+        let parts: Option<Vec<String>> = inner
+            .components()
+            .filter(|part| *part != std::path::Component::CurDir)
+            .map(|part| match part {
+                std::path::Component::Normal(name) if !name.eq_ignore_ascii_case(".git") => {
+                    name.to_str().map(str::to_owned)
+                }
+                _ => None,
+            })
+            .collect();
+        match parts {
+            Some(parts) if !parts.is_empty() => (Some(parts.join("/")), None),
+            _ => (None, Some(format!("It names {named}, which is no file of the repository."))),
+        }
+    }
 }
 
 impl Asked<'_> {
@@ -53,17 +87,28 @@ pub(super) fn report(said: Said, asked: &Asked) -> Result<Report, String> {
             }),
         },
         Said::Scope(scope) => Report::NeedsScope(ScopeRequest {
-            files: scope.additional_files,
+            files: scope
+                .additional_files
+                .into_iter()
+                .map(|file| asked.place.file(Some(&file)).0.unwrap_or(file))
+                .collect(),
             justification: scope.justification,
         }),
         Said::Review(review) => match (&review.footer, asked.focus) {
             (Some(footer), Focus::Axis(axis)) => {
                 let axis = *axis;
+                let counted = match axis {
+                    Axis::Standards => footer.findings_standards,
+                    Axis::Spec => footer.findings_spec,
+                };
+                if let Some(counted) = counted.filter(|counted| *counted > 0 && review.findings.is_empty()) {
+                    return Err(format!("the footer counts {counted} findings and the review lists none"));
+                }
                 let findings = review
                     .findings
                     .iter()
                     .filter(|finding| finding.verdict != Some(report::Verdict::Rejected))
-                    .map(|finding| new_finding(finding, axis_word(axis), None))
+                    .map(|finding| new_finding(finding, axis_word(axis), None, asked))
                     .collect();
                 Report::AxisReviewed { axis, findings, footer: of_footer(footer) }
             }
@@ -87,7 +132,7 @@ pub(super) fn report(said: Said, asked: &Asked) -> Result<Report, String> {
                         report::GapSeverity::Low => Severity::P3,
                     },
                     text: gap.text,
-                    file: gap.file,
+                    file: asked.place.file(gap.file.as_deref()).0,
                     line: gap.line,
                 })
                 .collect(),
@@ -116,38 +161,21 @@ pub(super) fn report(said: Said, asked: &Asked) -> Result<Report, String> {
         }
         Said::Close(close) => {
             let footer = close.footer.as_ref().map(of_footer).ok_or("the closing ends without its footer")?;
-            let (regressions, states): (Vec<_>, Vec<_>) = close
+            let regressions = close
                 .findings
-                .into_iter()
-                .partition(|cause| cause.state == report::CloseState::ConfirmedFixRegression);
-            Report::Closed {
-                states: states
-                    .into_iter()
-                    .map(|cause| {
-                        let state = match cause.state {
-                            report::CloseState::Resolved => RootState::Resolved,
-                            report::CloseState::Open => RootState::Open,
-                            report::CloseState::ConfirmedFixRegression => RootState::ConfirmedFixRegression,
-                        };
-                        (cause.id, state, cause.evidence)
-                    })
-                    .collect(),
-                regressions: regressions
-                    .into_iter()
-                    .map(|cause| NewFinding {
-                        key: FindingKey(cause.id.clone()),
-                        severity: Severity::P1,
-                        title: cause.id,
-                        body: cause.evidence.clone(),
-                        file: cause.file,
-                        line: cause.line,
-                        evidence: cause.evidence,
-                        criterion: "the fix breaks nothing".into(),
-                        caused_by: asked.findings.first().map(|(key, _)| key.clone()),
-                    })
-                    .collect(),
-                footer,
-            }
+                .iter()
+                .filter(|cause| cause.state == report::CloseState::ConfirmedFixRegression)
+                .map(|cause| (cause.id.clone(), regression(cause, asked)))
+                .collect();
+            let states = close.findings.into_iter().map(|cause| {
+                let state = match cause.state {
+                    report::CloseState::Resolved => RootState::Resolved,
+                    report::CloseState::Open => RootState::Open,
+                    report::CloseState::ConfirmedFixRegression => RootState::ConfirmedFixRegression,
+                };
+                (cause.id, state, cause.evidence)
+            });
+            Report::Closed { states: states.collect(), regressions, footer }
         }
         Said::Diagnosis(diagnosis) => Report::Diagnosis(Diagnosis {
             cause: cause(diagnosis.cause),
@@ -168,6 +196,28 @@ pub(super) fn report(said: Said, asked: &Asked) -> Result<Report, String> {
             needs: diagnosis.needs,
         }),
     })
+}
+
+/// A regression as a finding of its own. Its key is of this loop: another one may well have a `regression-1` too.
+fn regression(cause: &report::ClosedCause, asked: &Asked) -> NewFinding {
+    let mut hasher = Sha256::new();
+    for part in ["regression", asked.of_loop, &cause.id, &cause.evidence] {
+        hasher.update(part.as_bytes());
+        hasher.update(b"\0");
+    }
+    let first = cause.evidence.lines().next().unwrap_or_default().trim();
+    let (file, refused) = asked.place.file(cause.file.as_deref());
+    NewFinding {
+        key: FindingKey(hex::encode(&hasher.finalize()[..8])),
+        severity: Severity::P1,
+        title: if first.is_empty() { cause.id.clone() } else { first.to_owned() },
+        body: [Some(cause.evidence.clone()), refused].into_iter().flatten().collect::<Vec<_>>().join("\n"),
+        line: cause.line.filter(|_| file.is_some()),
+        file,
+        evidence: cause.evidence.clone(),
+        criterion: "the fix breaks nothing".into(),
+        caused_by: asked.findings.first().map(|(key, _)| key.clone()),
+    }
 }
 
 pub(super) fn axis_word(axis: Axis) -> &'static str {
@@ -217,7 +267,7 @@ fn judged(review: &report::ReviewReport, asked: &Asked) -> Judged {
                     .key(&said.caused_by)
                     .or(asked.findings.first().filter(|_| said.origin.as_deref() == Some("regression")))
                     .map(|(key, _)| key.clone());
-                new.push(new_finding(said, "new", caused_by));
+                new.push(new_finding(said, "new", caused_by, asked));
             }
             continue;
         };
@@ -270,22 +320,29 @@ fn severity(said: report::Severity) -> Severity {
     }
 }
 
-fn new_finding(said: &report::ReviewedFinding, kind: &str, caused_by: Option<FindingKey>) -> NewFinding {
+fn new_finding(
+    said: &report::ReviewedFinding,
+    kind: &str,
+    caused_by: Option<FindingKey>,
+    asked: &Asked,
+) -> NewFinding {
     let criterion = said.criterion.clone().unwrap_or_default();
+    let (file, refused) = asked.place.file(said.file.as_deref());
     let mut hasher = Sha256::new();
-    for part in [kind, said.file.as_deref().unwrap_or_default(), &said.title, &criterion] {
+    for part in [kind, file.as_deref().unwrap_or_default(), &said.title, &criterion] {
         hasher.update(part.trim().to_lowercase().as_bytes());
         hasher.update(b"\0");
     }
     hasher.update(said.line_start.unwrap_or_default().to_be_bytes());
+    let body = [Some(said.body.clone()).filter(|body| !body.is_empty()), refused];
     NewFinding {
         key: FindingKey(hex::encode(&hasher.finalize()[..8])),
         // A problem without a severity is not taken for a small one.
         severity: said.severity.map_or(Severity::P1, severity),
         title: said.title.clone(),
-        body: said.body.clone(),
-        file: said.file.clone(),
-        line: said.line_start,
+        body: body.into_iter().flatten().collect::<Vec<_>>().join("\n\n"),
+        line: said.line_start.filter(|_| file.is_some()),
+        file,
         evidence: said.evidence.clone().unwrap_or_default(),
         criterion,
         caused_by,

@@ -137,7 +137,7 @@ fn loops(driver: &Driver) -> Vec<StatusLoop> {
             state: loop_state(driver, run),
             round: run.view.round,
             max_rounds: run.view.max_rounds,
-            findings: run.shown_ids(),
+            findings: ids(run),
             agent: run
                 .traces
                 .workers
@@ -149,6 +149,14 @@ fn loops(driver: &Driver) -> Vec<StatusLoop> {
             activity: driver.activity.get(&run.id()).cloned(),
         })
         .collect()
+}
+
+/// What a loop is about: the findings that it was opened with, and those that it came upon.
+fn ids(run: &LoopRun) -> Vec<serde_json::Value> {
+    let mut ids = run.shown_ids();
+    let found = run.traces.found.iter().filter(|found| !is_gone(run, found) && !run.has(&found.key.0));
+    ids.extend(found.map(|found| Listed::found_id(found, &run.id().to_string()).into()));
+    ids
 }
 
 fn loop_state(driver: &Driver, run: &LoopRun) -> String {
@@ -239,7 +247,8 @@ pub(super) fn findings(driver: &Driver) -> Vec<FindingView> {
             if is_gone(run, found) || shown.iter().any(|seen| seen.detail.fingerprint == found.key.0) {
                 continue;
             }
-            let listed = Listed::found(found, &run.id().to_string());
+            let mut listed = Listed::found(found, &run.id().to_string());
+            listed.lines = driver.inbox.lines_of_found(&found.key.0).or(listed.lines);
             shown.push(of_listed(driver, &listed, &questions));
         }
     }
@@ -490,7 +499,7 @@ pub(super) fn record_in_words(run: &LoopRun, record: &Record) -> Option<String> 
         Record::Decision { about, old, new, reason } => {
             Some(format!("decided: {about}: {old} → {new} ({reason})"))
         }
-        Record::Inherit(_) => None,
+        Record::Inherit(_) | Record::Roots(_) => None,
     }
 }
 

@@ -178,7 +178,9 @@ fn answers(event: &Event, step: &Step) -> bool {
         Event::Staged { action: to } | Event::StageRefused { action: to, .. } => {
             *to == id && matches!(action, Action::Stage)
         }
-        Event::Restored { action: to, .. } => *to == id && matches!(action, Action::Restore { .. }),
+        Event::Restored { action: to, .. } => {
+            *to == id && matches!(action, Action::Restore { .. } | Action::PutBackCheckout)
+        }
         Event::Changed { action: to, .. } => *to == id && matches!(action, Action::PutBack { .. }),
         Event::Prepared { action: to, .. } => *to == id && matches!(action, Action::Prepare),
         Event::Inspected { action: to, .. } => *to == id && matches!(action, Action::Inspect { .. }),

@@ -14,6 +14,11 @@ impl Workspace {
         self.head().ok()?.commit.map(|commit| commit.to_string())
     }
 
+    /// The branch that HEAD is on, in full; `None` when detached.
+    pub fn branch(&self) -> Option<String> {
+        self.head().ok()?.branch
+    }
+
     /// What the work tree changed in these paths since a revision, as a unified diff; new files are whole.
     pub fn diff_from_revision(&self, revision: &str, paths: &[RepoPath]) -> Result<String> {
         let mut diff = String::new();

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use super::cause::Sign;
 use super::{
     AUTOMATIC_RETRIES, Asked, Bounded, LoopKind, Phase, Question, QuestionKind, Retry, Then, Unsure,
 };
@@ -198,19 +199,15 @@ impl Bounded {
             }
         }
         detail.push(format!("Still broken: {}", self.still_broken(&findings)));
-        if let Some(cause) = &self.cause {
-            detail.push(format!("Cause, as diagnosed: {cause}"));
-        }
+        let (cause, in_full) = self.named_cause();
+        detail.push(in_full);
         if !self.facts.weakened.is_empty() {
             detail.push(weakened_lines(&self.facts.weakened));
         }
-        let cause = self.cause.as_deref().and_then(|cause| cause.split(':').next());
+        self.cause_asked = Some(cause.clone());
         let asking = Asking {
             kind: QuestionKind::Escalation,
-            text: match cause {
-                Some(cause) => format!("{} Diagnosed cause: {cause}. How should it go on?", self.stopped),
-                None => format!("{} How should it go on?", self.stopped),
-            },
+            text: format!("{} {cause}. How should it go on?", self.stopped),
             detail: detail.join("\n"),
             options: vec![Choice::Defer, Choice::ManualFix, Choice::TryDifferentApproach],
             findings,
@@ -270,6 +267,7 @@ impl Bounded {
                     self.settle_round();
                 }
                 _ => {
+                    self.sign = Sign::WeakensTest;
                     self.attempted("it weakens a test, which the user did not accept", &[]);
                     self.revert_and_escalate("The fix weakened a test, so it was reverted.".into());
                 }
@@ -313,9 +311,13 @@ impl Bounded {
     }
 
     fn defer(&mut self, by: AnsweredBy, text: Option<String>) {
-        let reason = text.unwrap_or_else(|| match by {
-            AnsweredBy::User => format!("Deferred by the user. {}", self.stopped).trim().to_owned(),
-            AnsweredBy::Automatic => format!("Deferred as recommended. {}", self.stopped).trim().to_owned(),
+        let reason = text.unwrap_or_else(|| {
+            let who = match by {
+                AnsweredBy::User => "Deferred by the user.",
+                AnsweredBy::Automatic => "Deferred as recommended.",
+            };
+            let cause = self.cause_asked.as_ref().map(|cause| format!("{cause}.")).unwrap_or_default();
+            [who, self.stopped.trim(), cause.as_str()].join(" ").trim().to_owned()
         });
         self.restore(RestorePoint::LastResolution, Then::EndDeferred { reason });
     }
@@ -407,6 +409,7 @@ impl Bounded {
                 self.end_users_fix_persists();
             }
             _ => {
+                self.sign = Sign::Unverified;
                 self.attempted(&format!("{}; it was reverted", unsure.what), &[]);
                 self.revert_and_escalate(format!("{}, and the attempt was reverted.", unsure.what));
             }

@@ -111,7 +111,10 @@ impl Bounded {
             left.extend(self.open_regressions());
         }
         for key in left {
-            let still_broken = self.still_broken(std::slice::from_ref(&key));
+            let mut still_broken = self.still_broken(std::slice::from_ref(&key));
+            if let Some(cause) = &self.cause_asked {
+                still_broken = format!("{still_broken} ({cause})");
+            }
             self.settle(&key, Settled::Manual { still_broken });
         }
     }

@@ -3,6 +3,7 @@
 //! Owns the order in which an edit is looked at: breaches, then what the worker asked for, then changes outside the
 //! scope, then changes that are none or were seen before. Never asks whether the fix is right; `verifying` does.
 
+use super::cause::Sign;
 use std::collections::BTreeSet;
 
 use super::{Bounded, Phase, Retry, SCOPE_QUESTIONS, Then, TreeFacts, Trying, Unsure};
@@ -223,6 +224,7 @@ impl Bounded {
                 (_, Some(reason)) => format!("it was blocked: {reason}"),
             };
             self.trying = Some(trying);
+            self.sign = Sign::Blocked;
             return self.undo_if_changed(changes, Then::FailRound { outcome });
         }
         trying.in_scope = changes.in_scope.iter().cloned().collect();
@@ -241,10 +243,12 @@ impl Bounded {
             if trying.status == FixerStatus::AlreadyResolved {
                 return self.go(Then::Verify);
             }
+            self.sign = Sign::Unchanged;
             return self.fail_round("it changed nothing in the scope".into());
         }
         if let Some(tree) = &trying.tree {
             if self.seen.contains(tree) {
+                self.sign = Sign::Circle;
                 self.attempted("it brought back a tree that was there before", &[]);
                 let why = format!("Round {} went in a circle: its tree had been there before.", self.round);
                 return self.restore(RestorePoint::BeforeWorker, Then::Escalate { why });

@@ -13,6 +13,7 @@
 //! ```
 
 mod asking;
+mod cause;
 mod ending;
 mod fixing;
 mod holding;
@@ -84,6 +85,10 @@ pub struct Bounded {
     stopped: String,
     diagnosed: bool,
     cause: Option<String>,
+    /// What the engine infers a cause from, where no diagnoser named one.
+    sign: cause::Sign,
+    /// As the escalation question named it.
+    cause_asked: Option<String>,
 }
 
 /// What the machine is doing.
@@ -211,6 +216,8 @@ impl Bounded {
             regressions: Vec::new(),
             stopped: String::new(),
             diagnosed: false,
+            sign: cause::Sign::default(),
+            cause_asked: None,
             cause: None,
             input: Arc::new(input),
         }
@@ -285,6 +292,7 @@ impl Bounded {
                 Role::Fixer => format!("round {} could begin", self.round),
                 _ => format!("round {} was verified", self.round),
             };
+            self.sign = cause::Sign::Budget;
             let why = format!("The budget of {spent} was spent before {before}.");
             return self.escalate(why);
         }

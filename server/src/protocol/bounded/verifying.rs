@@ -2,6 +2,7 @@
 //!
 //! Owns what counts as evidence and when a finding is resolved (rules 2, 3, 7; DESIGN 7.4). Never takes the fixer's word.
 
+use super::cause::Sign;
 use super::{
     Bounded, LoopKind, Phase, Retry, Then, Unsure, holding::Outcome, holding::Regression, holding::Said,
 };
@@ -278,6 +279,7 @@ impl Bounded {
                 })
                 .collect();
         }
+        self.sign = Sign::Persists;
         self.stopped = format!("Round {} did not suffice.", self.round);
         self.attempted(&outcome.join("; "), &failing);
 

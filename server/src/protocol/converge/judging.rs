@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use super::super::docket::one_line;
 use super::super::vocabulary::*;
-use super::machine::{Converge, axis_word};
+use super::machine::{Converge, axis_word, checkout_change};
 use super::phase::{AxisState, Job, Next, Pause, Then};
 
 /// Questions about scope in one round (rule 6).
@@ -20,6 +20,11 @@ impl Converge {
             return self.docket.put_back(step.clone());
         };
         let (axis, worker) = (*axis, worker.0);
+        if checkout_change(&event).is_some() {
+            self.axes.insert(axis, AxisState::Held);
+            self.held.push((step.clone(), event));
+            return self.all_axes_back();
+        }
         let mut unusable = None;
         match event {
             Event::Reported { report, changes, spent, .. } => {
@@ -64,10 +69,19 @@ impl Converge {
             self.axes.insert(axis, AxisState::Pending);
             self.unusable.push((axis, kind, worker, why));
         }
-        let is_out = self.axes.values().any(|state| *state == AxisState::Reviewing);
-        if !is_out {
-            self.all_axes_answered();
+        self.all_axes_back();
+    }
+
+    /// Goes on when no reviewer is out any more.
+    fn all_axes_back(&mut self) {
+        if self.axes.values().any(|state| *state == AxisState::Reviewing) {
+            return;
         }
+        if self.held.is_empty() {
+            return self.all_axes_answered();
+        }
+        let held = std::mem::take(&mut self.held);
+        self.ask_checkout(Job::Review, held);
     }
 
     fn all_axes_answered(&mut self) {
@@ -143,8 +157,8 @@ impl Converge {
                 self.unusable(job, changes, PauseKind::Decision, blocked(&footer));
             }
             (Job::Check, Report::Consolidated { roots, .. }) => self.consolidated(roots, changes),
-            (Job::Close, Report::Closed { states, regressions, .. }) => {
-                self.closed(states, regressions, changes)
+            (Job::Close, Report::Closed { states, regressions, footer }) => {
+                self.closed(states, regressions, footer.open_root_causes, changes)
             }
             _ => {
                 self.unusable(job, changes, PauseKind::Transient, "it gave another role's report".to_owned())
@@ -186,6 +200,7 @@ impl Converge {
             Err(why) => return self.unusable(Job::Check, changes, PauseKind::Transient, why),
             Ok(notes) => notes.into_iter().for_each(|note| self.docket.note(note)),
         }
+        self.docket.record(Record::Roots(self.ledger.roots.clone()));
         let confirmed = self.ledger.burden();
         if confirmed == 0 {
             self.has_disagreement = true;
@@ -315,16 +330,22 @@ impl Converge {
             self.head = Some(seen.head);
             self.commits.extend(seen.new_commits);
         }
-        self.validated(job, seen.validation, seen.new_failures);
+        self.validated(job, seen.validation, seen.new_failures, seen.regressions);
     }
 
     /// A failure that the base had is not the fix's fault, and is not called green either.
-    fn validated(&mut self, job: Job, validation: Option<Validation>, new_failures: Vec<String>) {
+    fn validated(
+        &mut self,
+        job: Job,
+        validation: Option<Validation>,
+        new_failures: Vec<String>,
+        regressions: Vec<NewFinding>,
+    ) {
         let at_base = self.prepared.as_ref().and_then(|prepared| prepared.validation.as_ref());
         let base = at_base.map(|validation| validation.outcome);
         let outcome = validation.as_ref().map_or(ValidationOutcome::NotRun, |validation| validation.outcome);
         self.validation = validation.or_else(|| self.validation.clone());
-        self.ledger.new_failures = match outcome {
+        let new_failures = match outcome {
             ValidationOutcome::Pass => Vec::new(),
             ValidationOutcome::NotRun if base.is_none() => Vec::new(),
             ValidationOutcome::NotRun => {
@@ -343,6 +364,8 @@ impl Converge {
             }
             ValidationOutcome::Fail => new_failures,
         };
+        self.ledger.validated(new_failures, &regressions);
+        self.take_regressions(regressions);
         let failing = self.ledger.new_failures.join("; ");
         self.attempted(if failing.is_empty() { "committed; to be judged" } else { &failing });
         self.dispatch(Job::Close);
@@ -366,20 +389,20 @@ impl Converge {
     fn closed(
         &mut self,
         states: Vec<(String, RootState, String)>,
-        regressions: Vec<NewFinding>,
+        regressions: Vec<(String, NewFinding)>,
+        counted: Option<u32>,
         changes: &Changes,
     ) {
-        match self.ledger.close(states, regressions.clone()) {
+        match self.ledger.close(states, &regressions, counted) {
             Err(why) => return self.unusable(Job::Close, changes, PauseKind::Transient, why),
             Ok(notes) => notes.into_iter().for_each(|note| self.docket.note(note)),
         }
-        for regression in regressions {
-            self.docket.record(Record::Found(regression.clone()));
-            self.scope.extend(regression.file.clone());
-            if !self.findings.iter().any(|known| known.key == regression.key) {
-                self.findings.push(regression);
-            }
-        }
+        // What the closer calls a regression under the id of a known root cause is that one.
+        let known = self.ledger.confirmed_findings();
+        let fresh =
+            regressions.into_iter().map(|(_, found)| found).filter(|found| known.contains(&found.key));
+        self.take_regressions(fresh.collect());
+        self.docket.record(Record::Roots(self.ledger.roots.clone()));
         let open: Vec<String> = self
             .ledger
             .roots
@@ -404,6 +427,17 @@ impl Converge {
         } else {
             self.docket.note(format!("burden: {burden}, not below the lowest"));
             self.plateau(&open.join("; "));
+        }
+    }
+
+    /// New findings that a fix of this loop caused (rule 7): they may be worked on where they are.
+    fn take_regressions(&mut self, regressions: Vec<NewFinding>) {
+        for regression in regressions {
+            self.scope.extend(regression.file.clone());
+            if !self.findings.iter().any(|known| known.key == regression.key) {
+                self.docket.record(Record::Found(regression.clone()));
+                self.findings.push(regression);
+            }
         }
     }
 

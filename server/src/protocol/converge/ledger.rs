@@ -6,33 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::vocabulary::*;
 
-/// One root cause, from its consolidation on.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Root {
-    /// `<axis>-<n>`.
-    pub id: String,
-    pub confirmed: bool,
-    pub from: Vec<FindingKey>,
-    pub root_cause: String,
-    /// The latest evidence for its state.
-    pub evidence: String,
-    /// Of a confirmed one; a disputed one is never open.
-    pub state: RootState,
-    /// A fix of this loop caused it.
-    pub is_regression: bool,
-}
-
-impl Root {
-    pub fn is_open(&self) -> bool {
-        self.confirmed && self.state != RootState::Resolved
-    }
-}
-
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Ledger {
     pub(super) roots: Vec<Root>,
     /// Failures of the validation that the base did not have; together one open root cause.
     pub(super) new_failures: Vec<String>,
+    /// Every finding that such a failure ever was; open while there are failures.
+    red: Vec<FindingKey>,
 }
 
 impl Ledger {
@@ -77,15 +57,21 @@ impl Ledger {
         Ok(notes)
     }
 
-    /// Takes the closer's states. Unsaid, or resolved without evidence, is open. An error: it judged nothing at all.
+    /// Takes the closer's states. Unsaid, or resolved without evidence, is open. An error: it judged nothing at all, or
+    /// its footer counts more open root causes than it names.
     pub(super) fn close(
         &mut self,
         states: Vec<(String, RootState, String)>,
-        regressions: Vec<NewFinding>,
+        regressions: &[(String, NewFinding)],
+        counted: Option<u32>,
     ) -> Result<Vec<String>, String> {
         let mut notes = Vec::new();
         let mut said: BTreeMap<String, (RootState, String)> = BTreeMap::new();
         let mut fresh = Vec::new();
+        let named = states.iter().filter(|(_, state, _)| *state != RootState::Resolved).count() as u32;
+        if let Some(counted) = counted.filter(|counted| *counted > 0 && named == 0) {
+            return Err(format!("its footer counts {counted} open root causes and it names none"));
+        }
         for (id, state, evidence) in states {
             let known = self.roots.iter().any(|root| root.confirmed && root.id == id);
             if known {
@@ -115,42 +101,43 @@ impl Ledger {
                 root.state = RootState::Open;
             }
         }
-        self.add_regressions(fresh, regressions);
+        for (id, evidence) in fresh {
+            let finding = regressions.iter().find(|(named, _)| *named == id).map(|(_, finding)| finding);
+            self.add_regression(&id, evidence, finding);
+        }
         Ok(notes)
     }
 
-    /// Regressions count as open root causes (rule 7), once each.
-    fn add_regressions(&mut self, fresh: Vec<(String, String)>, regressions: Vec<NewFinding>) {
-        let mut findings = regressions.into_iter();
-        for (id, evidence) in fresh {
-            let finding = findings.next();
-            let id = if is_stable_id(&id) && !self.has(&id) { id } else { self.next_regression() };
-            let root_cause = finding.as_ref().map_or_else(|| id.clone(), |finding| finding.title.clone());
-            self.roots.push(Root {
-                id,
-                confirmed: true,
-                from: finding.into_iter().map(|finding| finding.key).collect(),
-                root_cause,
-                evidence,
-                state: RootState::ConfirmedFixRegression,
-                is_regression: true,
-            });
+    /// A regression counts as an open root cause (rule 7), once. It keeps the closer's id where that is free, so that the
+    /// next closer can be told of it by the same name.
+    fn add_regression(&mut self, named: &str, evidence: String, finding: Option<&NewFinding>) {
+        let of_finding = |root: &&mut Root| finding.is_some_and(|finding| root.from.contains(&finding.key));
+        if let Some(root) = self.roots.iter_mut().find(of_finding) {
+            root.confirmed = true;
+            root.state = RootState::ConfirmedFixRegression;
+            root.evidence = evidence;
+            return;
         }
+        let id =
+            if is_stable_id(named) && !self.has(named) { named.to_owned() } else { self.next_regression() };
+        self.roots.push(Root {
+            root_cause: finding.map_or_else(|| id.clone(), |finding| finding.title.clone()),
+            id,
+            confirmed: true,
+            from: finding.map(|finding| finding.key.clone()).into_iter().collect(),
+            evidence,
+            state: RootState::ConfirmedFixRegression,
+            is_regression: true,
+        });
+    }
+
+    /// Takes what the validation says now: failures that the base did not have, and the findings that they are.
+    pub(super) fn validated(&mut self, new_failures: Vec<String>, findings: &[NewFinding]) {
+        self.new_failures = new_failures;
         for finding in findings {
-            if let Some(root) = self.roots.iter_mut().find(|root| root.from.contains(&finding.key)) {
-                root.confirmed = true;
-                root.state = RootState::ConfirmedFixRegression;
-                continue;
+            if !self.red.contains(&finding.key) {
+                self.red.push(finding.key.clone());
             }
-            self.roots.push(Root {
-                id: self.next_regression(),
-                confirmed: true,
-                from: vec![finding.key],
-                root_cause: finding.title,
-                evidence: finding.evidence,
-                state: RootState::ConfirmedFixRegression,
-                is_regression: true,
-            });
         }
     }
 
@@ -172,9 +159,13 @@ impl Ledger {
         open + u32::from(!self.new_failures.is_empty())
     }
 
-    /// Findings of open root causes, once each, in the order of the ledger.
+    /// Findings of open root causes, once each, in the order of the ledger, and then those of the validation.
     pub(super) fn open_findings(&self) -> Vec<FindingKey> {
-        self.findings_where(Root::is_open)
+        let mut keys = self.findings_where(Root::is_open);
+        if !self.new_failures.is_empty() {
+            keys.extend(self.red.iter().cloned());
+        }
+        keys
     }
 
     pub(super) fn confirmed_findings(&self) -> Vec<FindingKey> {
@@ -193,6 +184,16 @@ impl Ledger {
 
     /// How a finding stands at the end: open while any of its root causes is, disputed when all of them are.
     pub(super) fn settled(&self, key: &FindingKey, round: u32) -> Settled {
+        if self.red.contains(key) {
+            return match self.new_failures.as_slice() {
+                [] => Settled::Resolved {
+                    grade: Grade::Proven,
+                    why: "the validation no longer fails there".to_owned(),
+                    round,
+                },
+                failures => Settled::Open { why: format!("validation: {}", failures.join("; ")) },
+            };
+        }
         let of: Vec<&Root> = self.roots.iter().filter(|root| root.from.contains(key)).collect();
         if let Some(open) = of.iter().find(|root| root.is_open()) {
             return Settled::Open { why: format!("{}: {}", open.id, open.evidence) };

@@ -9,7 +9,7 @@ use super::super::docket::Docket;
 use super::super::explore::{FINISHED, NEW};
 use super::super::vocabulary::*;
 use super::super::{Machine, Standing, View};
-use super::ledger::{Ledger, Root};
+use super::ledger::Ledger;
 use super::phase::{Asked, AxisState, Job, Next, Phase, Then};
 use super::{ConvergeInput, Source};
 
@@ -26,6 +26,8 @@ pub struct Converge {
     pub(super) unusable: Vec<(Axis, PauseKind, u32, String)>,
     /// A reviewer changed the worktree.
     pub(super) touched: bool,
+    /// What reviewers gave while the user's checkout changed.
+    pub(super) held: Vec<(Step, Event)>,
     /// What the review or the source named, and what regressions came up: workable ones only.
     pub(super) findings: Vec<NewFinding>,
     pub(super) ledger: Ledger,
@@ -63,6 +65,7 @@ impl Converge {
             axes: BTreeMap::new(),
             unusable: Vec::new(),
             touched: false,
+            held: Vec::new(),
             findings: Vec::new(),
             ledger: Ledger::default(),
             best: None,
@@ -253,6 +256,7 @@ impl Converge {
             Next::Inspect(job, claimed) => self.inspect(job, claimed, false),
             Next::Validate(job) => self.inspect(job, self.head.clone(), true),
             Next::Restore(then) => self.restore(*then),
+            Next::PutBack(job) => self.put_checkout_back(job),
         }
     }
 
@@ -261,13 +265,19 @@ impl Converge {
             *then = Then::Cancelled;
             return;
         }
-        let is_under_way =
-            matches!(self.phase, Phase::Reviewing | Phase::Working(_) | Phase::Inspecting { .. });
+        let is_under_way = matches!(
+            self.phase,
+            Phase::Reviewing
+                | Phase::Working(_)
+                | Phase::Inspecting { .. }
+                | Phase::PuttingBack(_)
+                | Phase::Asking(Asked::Committed(..) | Asked::Checkout(..))
+        );
         self.docket.drop_everything();
         if is_under_way { self.restore(Then::Cancelled) } else { self.finish_cancelled() }
     }
 
-    fn answer(&mut self, step: Step, event: Event) {
+    pub(super) fn answer(&mut self, step: Step, event: Event) {
         let phase = std::mem::replace(&mut self.phase, Phase::Over);
         match (phase, event) {
             (Phase::Preparing, Event::Prepared { prepared, .. }) => self.prepared(prepared),
@@ -288,6 +298,9 @@ impl Converge {
             (Phase::Reviewing, event) => {
                 self.phase = Phase::Reviewing;
                 self.axis_answered(&step, event);
+            }
+            (Phase::Working(job), event) if checkout_change(&event).is_some() => {
+                self.ask_checkout(job, vec![(step, event)]);
             }
             (Phase::Working(job), Event::Reported { report, changes, spent, .. }) => {
                 self.docket.spend(&spent);
@@ -321,6 +334,19 @@ impl Converge {
                 let next = Next::Restore(Box::new(then));
                 self.pause(PauseKind::Transient, why, Some(self.last_worker), reason, next);
             }
+            (Phase::PuttingBack(job), Event::Restored { left_alone, .. }) => {
+                if !left_alone.is_empty() {
+                    self.docket.note(format!(
+                        "left as they are in your checkout, since they changed again: {}",
+                        left_alone.join(", ")
+                    ));
+                }
+                self.restore(Then::Dispatch(job));
+            }
+            (Phase::PuttingBack(job), Event::ActionFailed { reason, .. }) => {
+                let why = "your checkout could not be put back".to_owned();
+                self.pause(PauseKind::Decision, why, Some(self.last_worker), reason, Next::PutBack(job));
+            }
             (Phase::Asking(asked), Event::Answered { choice, by, text, .. }) => {
                 self.phase = Phase::Asking(asked.clone());
                 if !self.answered(asked, choice, by, text) {
@@ -349,9 +375,11 @@ impl Converge {
             },
             Phase::Inspecting { .. } => "inspecting",
             Phase::Restoring(_) => "restoring",
+            Phase::PuttingBack(_) => "putting_back",
             Phase::Asking(asked) => match asked {
                 Asked::StandardsOnly => "waiting_standards_only",
                 Asked::FirstScope | Asked::MoreScope(..) | Asked::Committed(..) => "waiting_scope",
+                Asked::Checkout(..) => "waiting_breach",
                 Asked::Pause(pause) => match pause.kind {
                     PauseKind::Transient => "paused_transient",
                     PauseKind::Decision => "paused_decision",
@@ -372,6 +400,14 @@ impl Converge {
             | Phase::Working(Job::Check | Job::Close) => Standing::Verifying,
             _ => Standing::Working,
         }
+    }
+}
+
+/// What the guard saw in the user's checkout while the worker of this event was at work.
+pub(super) fn checkout_change(event: &Event) -> Option<&CheckoutChange> {
+    match event {
+        Event::Reported { changes, .. } | Event::WorkerFailed { changes, .. } => changes.checkout.as_ref(),
+        _ => None,
     }
 }
 

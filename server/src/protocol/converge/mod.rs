@@ -20,7 +20,6 @@ pub mod world;
 use std::collections::BTreeSet;
 
 pub use gate::{Gate, Verdict, parse_gate};
-pub use ledger::Root;
 pub use machine::Converge;
 
 use super::vocabulary::*;

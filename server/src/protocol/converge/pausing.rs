@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use super::super::docket::{named_paths, one_line};
 use super::super::vocabulary::*;
 use super::gate::Verdict;
-use super::machine::Converge;
-use super::phase::{Asked, Job, Next, Pause, Phase, Then};
+use super::machine::{Converge, checkout_change};
+use super::phase::{Asked, AxisState, Job, Next, Pause, Phase, Then};
 
 /// Automatic resumes of one loop (rule 4).
 const AUTOMATIC_RESUMES: u32 = 2;
@@ -101,6 +101,93 @@ impl Converge {
         self.ask(asked, QuestionKind::Scope, text, format!("Files: {list}\n{detail}"), &options);
     }
 
+    /// Whether a worker changed the user's own checkout can't be told from outside: the editor saved nothing of the kind.
+    pub(super) fn ask_checkout(&mut self, job: Job, held: Vec<(Step, Event)>) {
+        let changes: Vec<&CheckoutChange> =
+            held.iter().filter_map(|(_, event)| checkout_change(event)).collect();
+        let paths: BTreeSet<&str> =
+            changes.iter().flat_map(|change| change.paths.iter().map(String::as_str)).collect();
+        let paths = paths.into_iter().collect::<Vec<_>>().join(", ");
+        let diff = changes.last().map_or(String::new(), |change| change.diff.clone());
+        let text = format!(
+            "While worker {} was at work, your own checkout changed: {paths}. Was it you?",
+            self.last_worker
+        );
+        let detail = format!(
+            "The loop works in a worktree of its own and nothing of it belongs into your checkout. What is there now is kept              and stays as it is until you answer. Put back, the worker's result is void.\nFiles: {paths}\n{diff}"
+        );
+        self.ask(
+            Asked::Checkout(job, held),
+            QuestionKind::Breach,
+            text,
+            detail,
+            &[Choice::KeepCheckout, Choice::PutBackCheckout, Choice::StayPaused],
+        );
+    }
+
+    pub(super) fn put_checkout_back(&mut self, job: Job) {
+        self.phase = Phase::PuttingBack(job);
+        self.docket.give(Action::PutBackCheckout);
+    }
+
+    /// Only a person knows whether it was them.
+    fn checkout_answered(
+        &mut self,
+        job: Job,
+        held: Vec<(Step, Event)>,
+        choice: Choice,
+        by: AnsweredBy,
+        text: Option<String>,
+    ) -> bool {
+        if by == AnsweredBy::Automatic {
+            return false;
+        }
+        self.decided("changed checkout", "not known whose", choice.words(), text);
+        match choice {
+            Choice::KeepCheckout if job == Job::Review => {
+                self.phase = Phase::Reviewing;
+                // Each is out again until its own result is taken.
+                for (step, _) in &held {
+                    if let Action::Dispatch(Dispatch { focus: Focus::Axis(axis), .. }) = &step.action {
+                        self.axes.insert(*axis, AxisState::Reviewing);
+                    }
+                }
+                for (step, event) in held {
+                    self.axis_answered(&step, without_checkout(event));
+                }
+            }
+            Choice::KeepCheckout => {
+                for (step, event) in held {
+                    self.phase = Phase::Working(job);
+                    self.answer(step, without_checkout(event));
+                }
+            }
+            Choice::PutBackCheckout => {
+                for (step, event) in &held {
+                    self.spend_of(event);
+                    if let Action::Dispatch(Dispatch { focus: Focus::Axis(axis), .. }) = &step.action {
+                        self.axes.insert(*axis, AxisState::Pending);
+                    }
+                }
+                // What another axis gave meanwhile stays; what it changed in the worktree goes with the restore.
+                self.unusable.clear();
+                self.touched = false;
+                self.put_checkout_back(job);
+            }
+            _ => {
+                held.iter().for_each(|(_, event)| self.spend_of(event));
+                self.finish_paused("your own checkout changed while a worker was at work");
+            }
+        }
+        true
+    }
+
+    fn spend_of(&mut self, event: &Event) {
+        if let Event::Reported { spent, .. } | Event::WorkerFailed { spent, .. } = event {
+            self.docket.spend(spent);
+        }
+    }
+
     /// Carries an answer out. False: it does not settle the question, which stays open.
     pub(super) fn answered(
         &mut self,
@@ -148,6 +235,9 @@ impl Converge {
             (Asked::FirstScope, _) => self.deferred(Job::Fix, false),
             (Asked::MoreScope(job, _), _) => self.deferred(job, false),
             (Asked::Committed(job, ..), _) => self.deferred(job, true),
+            (Asked::Checkout(job, held), choice) => {
+                return self.checkout_answered(job, held, choice, by, text);
+            }
             (Asked::Pause(pause), choice) => return self.pause_answered(pause, choice, by, text),
         }
         true
@@ -206,4 +296,11 @@ impl Converge {
                 .unwrap_or_else(|| "no reason given".to_owned()),
         });
     }
+}
+
+fn without_checkout(mut event: Event) -> Event {
+    if let Event::Reported { changes, .. } | Event::WorkerFailed { changes, .. } = &mut event {
+        changes.checkout = None;
+    }
+    event
 }

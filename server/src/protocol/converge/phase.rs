@@ -20,6 +20,8 @@ pub(super) enum AxisState {
     Skipped,
     Pending,
     Reviewing,
+    /// It reported, and the user's checkout changed meanwhile.
+    Held,
     Reviewed,
 }
 
@@ -47,6 +49,8 @@ pub(super) enum Next {
     Validate(Job),
     /// A restore that failed is tried again.
     Restore(Box<Then>),
+    /// The user's checkout is put back, and then the same is done again.
+    PutBack(Job),
 }
 
 impl Next {
@@ -65,6 +69,7 @@ impl Next {
             Next::Inspect(..) => "inspect the worktree again",
             Next::Validate(_) => "run the validation again",
             Next::Restore(_) => "restore the worktree again",
+            Next::PutBack(_) => "put your own checkout back again",
         }
     }
 }
@@ -87,6 +92,8 @@ pub(super) enum Asked {
     MoreScope(Job, BTreeSet<Path>),
     /// A fixer has committed changes to these files; then the inspection of this head.
     Committed(Job, BTreeSet<Path>, Option<String>),
+    /// The user's own checkout changed meanwhile. What the workers gave is held until it is known whether they did it.
+    Checkout(Job, Vec<(Step, Event)>),
     Pause(Pause),
 }
 
@@ -104,6 +111,8 @@ pub(super) enum Phase {
         only_validation: bool,
     },
     Restoring(Then),
+    /// The user's checkout goes back to what it was before this job's workers.
+    PuttingBack(Job),
     Asking(Asked),
     Over,
 }

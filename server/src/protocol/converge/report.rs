@@ -6,7 +6,6 @@ use super::super::docket::one_line;
 use super::super::vocabulary::*;
 use super::Source;
 use super::gate::{Gate, Verdict};
-use super::ledger::Root;
 use super::machine::Converge;
 use super::phase::Phase;
 
@@ -38,7 +37,8 @@ impl Converge {
         let unknown = "not prepared";
         let worktree = prepared.map(|prepared| prepared.worktree.as_str()).filter(|path| !path.is_empty());
         let environment = match (prepared, worktree) {
-            (Some(_), Some(path)) => format!("managed worktree {path}"),
+            (Some(_), Some(path)) if verdict == Verdict::Paused => format!("managed worktree {path}"),
+            (Some(_), Some(path)) => format!("managed worktree {path}, removed at the end"),
             (Some(_), None) => "managed worktree".to_owned(),
             (None, _) => unknown.to_owned(),
         };

@@ -49,6 +49,10 @@ pub fn key(machine: &Converge) -> String {
         Phase::Asking(Asked::Pause(pause)) => pause_key(pause),
         Phase::Asking(Asked::MoreScope(job, _)) => format!("scope {job:?}"),
         Phase::Asking(Asked::Committed(job, ..)) => format!("committed {job:?}"),
+        Phase::Asking(Asked::Checkout(job, held)) => {
+            let of: Vec<&Focus> = held.iter().filter_map(|(step, _)| focus_of(step)).collect();
+            format!("checkout {job:?} {of:?}")
+        }
         Phase::Inspecting { job, only_validation, .. } => format!("inspecting {job:?} {only_validation}"),
         phase => format!("{phase:?}"),
     };
@@ -74,6 +78,13 @@ pub fn key(machine: &Converge) -> String {
             machine.has_disagreement,
         ],
     )
+}
+
+fn focus_of(step: &Step) -> Option<&Focus> {
+    match &step.action {
+        Action::Dispatch(dispatch) => Some(&dispatch.focus),
+        _ => None,
+    }
 }
 
 fn then_key(then: &Then) -> String {
@@ -117,7 +128,9 @@ fn answers(machine: &Converge, step: &Step) -> Vec<Event> {
             failed,
         ],
         Action::Checkpoint => vec![Event::Checkpointed { action, tree: TreeId(START.to_owned()) }, failed],
-        Action::Restore { .. } => vec![Event::Restored { action, left_alone: Vec::new() }, failed],
+        Action::Restore { .. } | Action::PutBackCheckout => {
+            vec![Event::Restored { action, left_alone: Vec::new() }, failed]
+        }
         Action::Inspect { claimed_head, .. } => {
             let mut events: Vec<Event> = inspections(machine, claimed_head.as_deref())
                 .into_iter()
@@ -144,6 +157,11 @@ fn answers(machine: &Converge, step: &Step) -> Vec<Event> {
                 .into_iter()
                 .map(|(report, changes)| reported(action, report, changes))
                 .collect();
+            // The first report is the ordinary one: the same, while the user's checkout changes.
+            if let Some(Event::Reported { mut changes, report, spent, .. }) = events.first().cloned() {
+                changes.checkout = Some(checkout());
+                events.push(Event::Reported { action, report, changes, spent });
+            }
             events.push(failure(action, FailureClass::NoReport));
             events.push(Event::Interrupted { action });
             events
@@ -186,6 +204,7 @@ pub fn inspected(machine: &Converge) -> Inspected {
         tree: TreeId(format!("tree of {head}")),
         validation: machine.prepared.as_ref().and_then(|prepared| prepared.validation.clone()),
         new_failures: Vec::new(),
+        regressions: Vec::new(),
         head,
     }
 }
@@ -234,6 +253,10 @@ pub fn failure(action: ActionId, class: FailureClass) -> Event {
         changes: Changes::default(),
         spent: Spent::default(),
     }
+}
+
+pub fn checkout() -> CheckoutChange {
+    CheckoutChange { paths: vec!["notes.txt".to_owned()], diff: "+somebody was here".to_owned() }
 }
 
 pub fn edits(file: &str) -> Changes {
@@ -306,7 +329,7 @@ pub fn regression(machine: &Converge) -> Report {
     };
     states.push(("standards-9".to_owned(), RootState::ConfirmedFixRegression, "a new crash".to_owned()));
     let caused = NewFinding { caused_by: machine.keys().first().cloned(), ..finding("caused") };
-    Report::Closed { states, regressions: vec![caused], footer }
+    Report::Closed { states, regressions: vec![("standards-9".to_owned(), caused)], footer }
 }
 
 fn reports(machine: &Converge, dispatch: &Dispatch) -> Vec<(Report, Changes)> {

@@ -106,7 +106,12 @@ impl Rereview {
     }
 
     /// Takes the route of a diagnosis.
-    pub(super) fn take_route(&mut self, diagnosis: Diagnosis, by_worker: bool) {
+    pub(super) fn take_route(&mut self, mut diagnosis: Diagnosis, by_worker: bool) {
+        let before = self.diagnosis.as_ref().and_then(|before| before.new_evidence.as_deref()).map(one_line);
+        if before.is_some() && diagnosis.new_evidence.as_deref().map(one_line) == before {
+            self.docket.note("what the diagnosis calls new evidence was named before");
+            diagnosis.new_evidence_is_real = false;
+        }
         let cause = diagnosis.cause;
         self.docket.note(format!(
             "diagnosis: {} — {}; route: {}",

@@ -174,8 +174,11 @@ fn regressions_are_findings_of_their_own_and_counted_once() {
 
     // The same one, told without an id of its own.
     let told = Report::Closed {
-        states: vec![("standards-1".into(), RootState::Resolved, "seen".into())],
-        regressions: vec![world::finding("caused")],
+        states: vec![
+            ("standards-1".into(), RootState::Resolved, "seen".into()),
+            ("a new crash".into(), RootState::ConfirmedFixRegression, "seen".into()),
+        ],
+        regressions: vec![("a new crash".into(), world::finding("caused"))],
         footer: world::footer("close", None),
     };
     let run = tell(attached(&["f1"]), &[Check(&[]), Commits, Says(Box::new(told), Changes::default())]);

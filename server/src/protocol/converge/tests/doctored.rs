@@ -72,6 +72,8 @@ fn each_rule_notices_its_own_breach() {
         let ask = Say::Says(Box::new(Report::NeedsScope(request)), Changes::default());
         tell(two(), &[Say::Check(&[]), ask.clone(), user(Choice::RejectScope), ask]).trace
     };
+    let foreign =
+        || tell(two(), &[Say::Check(&[]), Say::Trespasses, user(Choice::KeepCheckout), Say::Closes(0)]).trace;
     type Doctor = fn(&mut Trace);
     let table: Vec<(&str, ConvergeInput, Trace, Doctor)> = vec![
         (rules::REVIEW_ONCE, world::input(), reviewed(), |trace| {
@@ -214,6 +216,20 @@ fn each_rule_notices_its_own_breach() {
             events(trace, |event| {
                 if let Event::Answered { choice, .. } = event {
                     *choice = Choice::StayPaused;
+                }
+            });
+        }),
+        (rules::CHECKOUT, two(), falling(), |trace| {
+            events(trace, |event| {
+                if let Event::Reported { report: Report::Committed { .. }, changes, .. } = event {
+                    changes.checkout = Some(world::checkout());
+                }
+            });
+        }),
+        (rules::CHECKOUT, two(), foreign(), |trace| {
+            events(trace, |event| {
+                if let Event::Answered { by, .. } = event {
+                    *by = AnsweredBy::Automatic;
                 }
             });
         }),

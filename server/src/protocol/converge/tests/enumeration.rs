@@ -86,6 +86,8 @@ fn the_graph_names_every_state() {
         "closing",
         "recovering",
         "waiting_scope",
+        "waiting_breach",
+        "putting_back",
         "paused_transient",
         "paused_decision",
         "restoring",

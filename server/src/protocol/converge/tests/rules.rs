@@ -24,6 +24,7 @@ pub(super) const BUDGET: &str = "no dispatch beyond the budget";
 pub(super) const STOP: &str = "a stop of the user is never undone";
 pub(super) const READERS: &str = "a reading role has nothing that it may change";
 pub(super) const SCOPE_QUESTIONS: &str = "at most two questions about scope in a round";
+pub(super) const CHECKOUT: &str = "a changed checkout is the user's to judge before anything follows";
 
 /// What a watcher remembers of a trace.
 #[derive(Clone, Debug)]
@@ -52,6 +53,10 @@ pub(super) struct Watcher {
     automatic: u32,
     stopped: bool,
     over: bool,
+    /// Reports that came while the user's checkout changed.
+    held: Vec<(Dispatch, Report, Changes)>,
+    /// The user was asked whose such a change is, and has not answered.
+    is_foreign: bool,
 }
 
 impl Watcher {
@@ -83,6 +88,8 @@ impl Watcher {
             automatic: 0,
             stopped: false,
             over: false,
+            held: Vec::new(),
+            is_foreign: false,
         }
     }
 
@@ -107,6 +114,7 @@ impl Watcher {
                 self.red,
                 self.may_fix,
                 self.must_inspect,
+                self.is_foreign,
                 self.stopped
             ]
         )
@@ -149,7 +157,12 @@ impl Watcher {
             }
             Event::Reported { action, report, changes, .. } => {
                 if let Some(Action::Dispatch(dispatch)) = self.awaited.remove(action) {
-                    self.report(&dispatch, report, changes);
+                    if changes.checkout.is_some() {
+                        self.is_foreign = true;
+                        self.held.push((dispatch, report.clone(), changes.clone()));
+                    } else {
+                        self.report(&dispatch, report, changes);
+                    }
                 }
             }
             Event::Inspected { action, inspected } => {
@@ -265,6 +278,17 @@ impl Watcher {
         let is_automatic = by == AnsweredBy::Automatic;
         match (question.kind, choice) {
             (QuestionKind::StandardsOnly, Choice::Yes) => self.approved = true,
+            (QuestionKind::Breach, _) => {
+                if is_automatic {
+                    return Err(CHECKOUT.to_owned());
+                }
+                self.is_foreign = false;
+                self.stopped = choice == Choice::StayPaused;
+                let held = std::mem::take(&mut self.held);
+                for (dispatch, report, changes) in held.iter().filter(|_| choice == Choice::KeepCheckout) {
+                    self.report(dispatch, report, changes);
+                }
+            }
             (QuestionKind::Pause, Choice::ResumeLoop) => {
                 if is_automatic && question.text.contains("(decision)") {
                     return Err(DECISION.to_owned());
@@ -303,6 +327,12 @@ impl Watcher {
             }
         }
         match &step.action {
+            Action::Dispatch(_) | Action::Inspect { .. } | Action::Checkpoint if self.is_foreign => {
+                broken(CHECKOUT)
+            }
+            Action::Finish(ending) if self.is_foreign && ending.how != EndedHow::Cancelled => {
+                broken(CHECKOUT)
+            }
             Action::Dispatch(dispatch) => self.dispatched(dispatch),
             Action::Ask(question) if question.kind == QuestionKind::Pause => {
                 let detail = &question.detail;

@@ -2,7 +2,7 @@
 
 use super::super::super::vocabulary::*;
 use super::super::super::{Machine, Standing};
-use super::super::{ConvergeInput, Gate, Verdict, parse_gate, world};
+use super::super::{Converge, ConvergeInput, Gate, Verdict, parse_gate, world};
 use super::telling::Say::*;
 use super::telling::*;
 
@@ -189,7 +189,7 @@ fn the_final_report_says_everything_and_ends_in_the_gate() {
     let run = tell(attached(&["f1", "f2"]), &[Check(&[1]), Commits, Closes(0)]);
     assert_eq!(
         run.block(),
-        "Environment: managed worktree worktrees/1\n\
+        "Environment: managed worktree worktrees/1, removed at the end\n\
          Branch: fix-loop/1\n\
          Review: skipped: the findings were attached\n\
          Workers: 1 checker, 2 fixer, 3 closer\n\
@@ -249,4 +249,112 @@ fn an_empty_diff_is_nothing_to_review() {
     prepared.head = prepared.review_base.clone();
     let run = tell(world::input(), &[Prepares(Box::new(prepared))]);
     assert!(run.question().text.contains("nothing to review"));
+}
+
+#[test]
+fn a_changed_checkout_is_asked_about_before_the_result_counts() {
+    let start = [Check(&[]), Trespasses];
+    let asked = tell(attached(&["f1"]), &start);
+    assert_eq!((asked.machine.view().state, asked.question().kind), ("waiting_breach", QuestionKind::Breach));
+    assert!(asked.question().detail.contains("notes.txt"), "{}", asked.question().detail);
+    // It was the user: the commit counts.
+    let kept = tell(attached(&["f1"]), &after(start.clone(), &[user(Choice::KeepCheckout), Closes(0)]));
+    assert_eq!((kept.roles().as_str(), kept.ending().how), ("checker, fixer 1, closer", EndedHow::Pass));
+    assert!(!kept.has(&Action::PutBackCheckout));
+    // It was the worker: its commit is void, and another fixer is sent in the same round.
+    let back =
+        tell(attached(&["f1"]), &after(start.clone(), &[user(Choice::PutBackCheckout), Commits, Closes(0)]));
+    assert_eq!(back.roles(), "checker, fixer 1, fixer 1, closer");
+    assert!(back.has(&Action::PutBackCheckout));
+    assert!(back.has(&Action::Restore { to: RestorePoint::BeforeWorker }));
+    // Nobody but a person answers that.
+    let open = tell(attached(&["f1"]), &after(start.clone(), &[automatic(Choice::KeepCheckout)]));
+    assert_eq!(open.machine.view().state, "waiting_breach");
+    let stays = tell(attached(&["f1"]), &after(start.clone(), &[user(Choice::StayPaused)]));
+    assert_eq!(stays.gate().verdict, Verdict::Paused);
+    // A checkout that cannot be put back is a pause, and is tried again.
+    let failing = [user(Choice::PutBackCheckout), ActionFails, user(Choice::ResumeLoop), Commits, Closes(0)];
+    let failed = tell(attached(&["f1"]), &after(start.clone(), &failing));
+    assert_eq!(failed.ending().how, EndedHow::Pass);
+    let cancelled = tell(attached(&["f1"]), &after(start, &[Cancel]));
+    assert!(cancelled.has(&Action::Restore { to: RestorePoint::BeforeWorker }), "its commit is taken back");
+}
+
+#[test]
+fn a_checkout_that_changes_during_the_review_voids_only_the_axis_that_was_out() {
+    let trespass = || {
+        let changes = Changes { checkout: Some(world::checkout()), ..Changes::default() };
+        Says(Box::new(world::axis_review(Axis::Standards, &["f1"])), changes)
+    };
+    let run = tell(world::input(), &[trespass(), Reviews(Axis::Spec, &[])]);
+    assert_eq!(run.machine.view().state, "waiting_breach");
+    let kept = tell(
+        world::input(),
+        &[trespass(), Reviews(Axis::Spec, &[]), user(Choice::KeepCheckout), Check(&[]), Commits, Closes(0)],
+    );
+    assert_eq!(kept.roles(), "standards, spec, checker, fixer 1, closer");
+    let back = tell(
+        world::input(),
+        &[
+            trespass(),
+            Reviews(Axis::Spec, &[]),
+            user(Choice::PutBackCheckout),
+            Reviews(Axis::Standards, &["f1"]),
+            Check(&[]),
+            Commits,
+            Closes(0),
+        ],
+    );
+    assert_eq!(back.roles(), "standards, spec, standards, checker, fixer 1, closer");
+}
+
+#[test]
+fn a_red_validation_is_a_finding_that_the_next_fixer_is_given() {
+    fn red(machine: &Converge) -> Inspected {
+        let found = NewFinding { file: Some("src/c.py".into()), ..world::finding("test_new") };
+        Inspected {
+            validation: Some(world::validation(ValidationOutcome::Fail)),
+            new_failures: vec!["test_new".into()],
+            regressions: vec![NewFinding { caused_by: Some(FindingKey("f1".into())), ..found }],
+            ..world::inspected(machine)
+        }
+    }
+    let run = tell(attached(&["f1"]), &[Check(&[]), Commits, Inspects(red), Closes(0), Commits, Closes(0)]);
+    assert_eq!(run.roles(), "checker, fixer 1, closer, recoverer 2, closer");
+    let next = run.dispatches()[3].clone();
+    assert_eq!(next.findings, [FindingKey("test_new".into())], "an empty brief is never dispatched");
+    assert!(next.scope.contains("src/c.py"));
+    let settled = run.machine.view().findings;
+    assert!(
+        settled.iter().all(|(_, standing)| matches!(standing, Standing::Settled(Settled::Resolved { .. }))),
+        "{settled:?}"
+    );
+}
+
+#[test]
+fn a_closer_may_call_a_known_root_cause_a_regression_and_it_stays_one() {
+    let says = |state| {
+        let found = NewFinding { caused_by: Some(FindingKey("f1".into())), ..world::finding("by that id") };
+        Says(
+            Box::new(Report::Closed {
+                states: vec![("standards-1".into(), state, "the fix made it worse".into())],
+                regressions: vec![("standards-1".into(), found)],
+                footer: world::footer("close", None),
+            }),
+            Changes::default(),
+        )
+    };
+    let run = tell(attached(&["f1"]), &[Check(&[]), Commits, says(RootState::ConfirmedFixRegression)]);
+    assert_eq!(run.machine.roots().len(), 1);
+    assert_eq!(run.machine.roots()[0].state, RootState::ConfirmedFixRegression);
+    assert_eq!(run.machine.findings().len(), 1);
+}
+
+#[test]
+fn a_closer_that_counts_what_it_does_not_name_is_not_believed() {
+    let footer = Footer { open_root_causes: Some(1), ..world::footer("close", None) };
+    let states = vec![("standards-1".into(), RootState::Resolved, "seen".into())];
+    let report = Report::Closed { states, regressions: Vec::new(), footer };
+    let run = tell(attached(&["f1"]), &[Check(&[]), Commits, Says(Box::new(report), Changes::default())]);
+    assert_eq!(run.machine.view().state, "paused_transient");
 }

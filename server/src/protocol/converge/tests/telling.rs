@@ -14,6 +14,8 @@ pub(super) enum Say {
     Reviews(Axis, &'static [&'static str]),
     Check(&'static [usize]),
     Commits,
+    /// The same, while the user's own checkout changes.
+    Trespasses,
     CommitsAs(Box<Footer>, Changes),
     Says(Box<Report>, Changes),
     Inspects(fn(&Converge) -> Inspected),
@@ -113,7 +115,11 @@ pub(super) fn tell(input: ConvergeInput, says: &[Say]) -> Run {
                 Event::Cancelled
             }
             (
-                Action::Prepare | Action::Checkpoint | Action::Restore { .. } | Action::Inspect { .. },
+                Action::Prepare
+                | Action::Checkpoint
+                | Action::Restore { .. }
+                | Action::PutBackCheckout
+                | Action::Inspect { .. },
                 Some(ActionFails),
             ) => {
                 says.next();
@@ -146,7 +152,9 @@ pub(super) fn by_itself(machine: &Converge, step: &Step) -> Event {
             Event::Prepared { action, prepared: world::prepared(true, ValidationOutcome::Pass) }
         }
         Action::Checkpoint => Event::Checkpointed { action, tree: TreeId(world::START.to_owned()) },
-        Action::Restore { .. } => Event::Restored { action, left_alone: Vec::new() },
+        Action::Restore { .. } | Action::PutBackCheckout => {
+            Event::Restored { action, left_alone: Vec::new() }
+        }
         Action::Inspect { .. } => Event::Inspected { action, inspected: world::inspected(machine) },
         other => panic!("{other:?} does not answer itself"),
     }
@@ -163,6 +171,11 @@ pub(super) fn answer(machine: &Converge, step: &Step, say: Say) -> Event {
         Commits => {
             let footer = world::footer("fix", Some(world::commit(machine)));
             world::reported(action, committed(footer), world::edits(world::FILE))
+        }
+        Trespasses => {
+            let footer = world::footer("fix", Some(world::commit(machine)));
+            let changes = Changes { checkout: Some(world::checkout()), ..world::edits(world::FILE) };
+            world::reported(action, committed(footer), changes)
         }
         CommitsAs(footer, changes) => world::reported(action, committed(*footer), changes),
         Says(report, changes) => world::reported(action, *report, changes),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Onlooker, rule};
 use crate::protocol::{
-    Action, Choice, EndedHow, Event, Focus, Grade, Path, Question, QuestionKind, Record, Report,
+    Action, Cause, Choice, EndedHow, Event, Focus, Grade, Path, Question, QuestionKind, Record, Report,
     RestorePoint, Role, Settled, Step, View, When, bounded::LoopKind,
 };
 
@@ -136,6 +136,16 @@ impl Onlooker {
             !question.text.trim().is_empty() && !question.detail.trim().is_empty(),
         )?;
         rule("questions: are about something", !question.findings.is_empty())?;
+        if question.kind == QuestionKind::Escalation {
+            let names = |cause: &Cause| {
+                question.text.contains(cause.words()) && question.detail.contains(cause.words())
+            };
+            let named: Vec<Cause> = Cause::ALL.into_iter().filter(names).collect();
+            rule("escalation: names exactly one cause", named.len() == 1)?;
+            let inferred = question.detail.contains("inferred from what happened (no diagnoser judged it)");
+            rule("escalation: nobody infers model-capacity", !inferred || named != [Cause::ModelCapacity])?;
+            rule("escalation: an inference is said to be one", inferred || self.input.diagnose)?;
+        }
         let of: &[&[Choice]] = match question.kind {
             QuestionKind::Scope => &[&[ApproveScope, RejectScope, Defer], &[ApproveScope, Defer]],
             QuestionKind::Inconclusive => &[

@@ -1,4 +1,5 @@
 use super::*;
+use crate::protocol::{Cause, CheckVerdict};
 
 #[test]
 fn a_weakened_test_needs_the_users_word_before_anything_is_resolved() {
@@ -140,9 +141,52 @@ fn a_diagnoser_names_the_cause_in_the_escalation() {
     };
     story.goes_on(&[Reply::Worker(crate::protocol::Report::Diagnosis(diagnosis), Default::default())]);
     assert!(question(&story, QuestionKind::Escalation).text.contains("missing-context"));
+    // A diagnoser that fails leaves the engine's own inference.
     let mut story = Story::tell(&input, &begin);
     story.goes_on(&[Fails(FailureClass::Service)]);
-    question(&story, QuestionKind::Escalation);
+    assert!(question(&story, QuestionKind::Escalation).detail.contains("Cause, inferred"));
+}
+
+#[test]
+fn without_a_diagnoser_the_escalation_infers_the_cause_from_what_happened() {
+    let declines = || only_says(FixerStatus::Declined);
+    let persists = || checks(vec![check("one", super::persists())]);
+    let table = [
+        ("declined twice", vec![declines(), declines()], Cause::MissingContext, "it lacks something"),
+        (
+            "changed nothing twice",
+            vec![only_says(FixerStatus::Fixed), only_says(FixerStatus::Fixed)],
+            Cause::MissingContext,
+            "within the scope",
+        ),
+        (
+            "went in a circle",
+            vec![fixes(&["a.rs"], "t1"), persists(), fixes(&["a.rs"], "start")],
+            Cause::AmbiguousSpec,
+            "undo each other",
+        ),
+        (
+            "could not be verified",
+            vec![
+                fixes(&["a.rs"], "t1"),
+                checks(vec![check("one", CheckVerdict::Inconclusive { why: "no pytest".into() })]),
+                Says(Choice::RevertAndEscalate),
+            ],
+            Cause::EnvToolFailure,
+            "could not be carried out",
+        ),
+    ];
+    for (name, replies, cause, because) in table {
+        let story = Story::tell(&one(), &replies);
+        let asked = question(&story, QuestionKind::Escalation);
+        assert!(asked.text.contains(cause.words()), "{name}: {}", asked.text);
+        assert!(asked.detail.contains(because), "{name}: {}", asked.detail);
+    }
+    // The reason of a deferral carries it on.
+    let mut story = Story::tell(&one(), &[declines(), declines()]);
+    story.goes_on(&[Says(Choice::Defer)]);
+    let Some(Settled::Deferred { reason }) = story.settled("one") else { panic!("deferred") };
+    assert!(reason.contains("missing-context"), "{reason}");
 }
 
 #[test]
