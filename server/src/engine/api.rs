@@ -154,7 +154,8 @@ pub struct Snapshot {
     pub root: PathBuf,
     pub status: Status,
     /// Every finding the engine knows, also ignored and settled ones, in a stable order.
-    pub findings: Vec<FindingView>,
+    /// Each is the same allocation from one snapshot to the next for as long as it shows the same.
+    pub findings: Vec<Arc<FindingView>>,
     pub questions: Vec<QuestionView>,
     /// Findings files and configuration that could not be read, at the exact place.
     pub input_errors: Vec<InputError>,

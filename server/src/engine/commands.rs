@@ -2,6 +2,8 @@
 //!
 //! Owns the refusals: each says what is wrong and what to do next. Never waits for the work that a command sets going.
 
+use std::sync::Arc;
+
 use tokio::sync::oneshot;
 
 use crate::protocol::{AnsweredBy, Choice, Event, QuestionNumber};
@@ -146,7 +148,7 @@ impl Driver {
     /// The finding that somebody names by its shown id or fingerprint.
     pub(super) fn find(&self, name: &str) -> Result<FindingView, Refusal> {
         let findings = view::findings(self);
-        let mut hits: Vec<FindingView> =
+        let mut hits: Vec<Arc<FindingView>> =
             findings.iter().filter(|finding| finding.detail.fingerprint == name).cloned().collect();
         if hits.is_empty() {
             hits = findings.into_iter().filter(|finding| view::id_text(&finding.detail.id) == name).collect();
@@ -156,7 +158,7 @@ impl Driver {
                 RefusalKind::Unknown,
                 format!("there is no finding {name}; `fix-loop status` lists those that there are"),
             ),
-            1 => Ok(hits.remove(0)),
+            1 => Ok(FindingView::clone(&hits[0])),
             _ => refuse(
                 RefusalKind::Unknown,
                 format!(
@@ -188,7 +190,7 @@ impl Driver {
         view::findings(self)
             .into_iter()
             .filter(|finding| finding.offers.fix && wanted(finding))
-            .map(|finding| finding.detail.fingerprint)
+            .map(|finding| finding.detail.fingerprint.clone())
             .collect()
     }
 

@@ -24,6 +24,7 @@ use super::buffers::Buffers;
 use super::buffers::Saved;
 use super::follow::Followed;
 use super::inbox::Inbox;
+use super::known_views::KnownViews;
 use super::ledger::{Entry, Ledger, LoopId, Produced};
 use super::opening::OwnQuestion;
 use super::plan::Plan;
@@ -123,6 +124,7 @@ pub(super) struct Driver {
     pub followed: Option<Followed>,
     pub state: State,
     pub inbox: Inbox,
+    pub known_views: KnownViews,
     pub buffers: Buffers,
     pub own_questions: Vec<OwnQuestion>,
     /// Commands of findings files that the user did not want to run, for one loop each.

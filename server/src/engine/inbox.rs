@@ -4,17 +4,21 @@
 //! results never clear earlier ones, and a file that cannot be read keeps its last good set (R09): that rule is
 //! `findings::Inbox`'s.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use serde_json::Value;
 
-use crate::findings::{self, Anchor, DiskTree, Finding, Intake, Memory, MemoryTree, SourceName, SourceText};
+use crate::findings::{
+    self, Anchor, DiskTree, Finding, Fingerprint, Intake, LineDiff, Memory, MemoryTree, SourceName,
+    SourceText,
+};
 use crate::protocol::NewFinding;
 
 use super::api::{BufferEvent, InputError};
+use super::entry_lines::EntryLines;
 use super::ledger::LoopFinding;
 
 /// How a listed finding may be worked on.
@@ -110,11 +114,14 @@ pub(super) struct Inbox {
     files: findings::Inbox,
     /// Names of the files that were there at the last look.
     present: BTreeSet<String>,
-    /// Their bytes, for the place of an entry.
-    contents: BTreeMap<String, Vec<u8>>,
+    /// Their bytes, and the places of entries in them.
+    contents: BTreeMap<String, (Vec<u8>, EntryLines)>,
     memory: Memory,
     intake: Intake,
-    listed: Vec<Listed>,
+    listed: Vec<Arc<Listed>>,
+    /// Places in `listed`; of several with one fingerprint the first.
+    by_file: HashMap<String, Vec<usize>>,
+    by_fingerprint: HashMap<String, usize>,
     /// Text that the editor holds.
     buffers: BTreeMap<String, Arc<str>>,
     /// Text that the anchors stand on, for each file with one.
@@ -147,6 +154,8 @@ impl Inbox {
             memory: Memory::default(),
             intake: Intake::default(),
             listed: Vec::new(),
+            by_file: HashMap::new(),
+            by_fingerprint: HashMap::new(),
             buffers: BTreeMap::new(),
             anchored_on: BTreeMap::new(),
             found: BTreeMap::new(),
@@ -186,8 +195,9 @@ impl Inbox {
             // Vanished between listing and reading: the next look tells.
             let Ok(bytes) = std::fs::read(path) else { continue };
             self.files.update_with(name, findings::Content::Bytes(&bytes), Some(&tree));
-            if self.contents.get(name) != Some(&bytes) {
-                self.contents.insert(name.clone(), bytes);
+            if self.contents.get(name).is_none_or(|(known, _)| *known != bytes) {
+                let lines = EntryLines::of(&bytes);
+                self.contents.insert(name.clone(), (bytes, lines));
             }
         }
         let gone: Vec<String> =
@@ -244,8 +254,8 @@ impl Inbox {
             .map(|(name, _)| name.0)
             .collect();
         let entry = |source: &SourceName, title: &str| {
-            let bytes = self.contents.get(&source.0)?;
-            Some((source.0.clone(), line_of_entry(bytes, title)))
+            let (_, lines) = self.contents.get(&source.0)?;
+            Some((source.0.clone(), lines.line_of(title)))
         };
         let placed = |placed: &findings::Placed, listing: Listing| Listed {
             fingerprint: placed.fingerprint.to_string(),
@@ -318,15 +328,24 @@ impl Inbox {
                 one.listing = Listing::Refused(reason);
             }
         }
-        self.listed = listed;
+        self.by_file.clear();
+        for (at, one) in listed.iter().enumerate() {
+            if let Some(file) = &one.finding.file {
+                self.by_file.entry(file.clone()).or_default().push(at);
+            }
+        }
+        self.by_fingerprint =
+            listed.iter().enumerate().rev().map(|(at, one)| (one.fingerprint.clone(), at)).collect();
+        self.listed = listed.into_iter().map(Arc::new).collect();
     }
 
-    pub fn listed(&self) -> &[Listed] {
+    /// Each is the same allocation for as long as nothing of it changes.
+    pub fn listed(&self) -> &[Arc<Listed>] {
         &self.listed
     }
 
     pub fn listing(&self, fingerprint: &str) -> Option<&Listing> {
-        self.listed.iter().find(|listed| listed.fingerprint == fingerprint).map(|listed| &listed.listing)
+        self.by_fingerprint.get(fingerprint).map(|at| &self.listed[*at].listing)
     }
 
     /// The verdict of a gap list, which `rereview` starts from.
@@ -357,9 +376,9 @@ impl Inbox {
         let fingerprints = self.intake.unconfirmed.iter().map(|finding| finding.fingerprint.to_string());
         fingerprints
             .filter(|fingerprint| {
-                self.listed.iter().any(|listed| {
-                    listed.fingerprint == *fingerprint
-                        && listed.listing == Listing::Unconfirmed
+                self.by_fingerprint.get(fingerprint).is_some_and(|at| {
+                    let listed = &self.listed[*at];
+                    listed.listing == Listing::Unconfirmed
                         && !["outdated", "resolved"]
                             .iter()
                             .any(|word| listed.finding.extra.get(*word) == Some(&Value::Bool(true)))
@@ -369,8 +388,10 @@ impl Inbox {
     }
 
     fn as_opened(&self, fingerprint: &str, fits: impl Fn(&Listing) -> bool) -> Option<LoopFinding> {
-        let listed =
-            self.listed.iter().find(|listed| listed.fingerprint == fingerprint && fits(&listed.listing))?;
+        let listed = &self.listed[*self.by_fingerprint.get(fingerprint)?];
+        if !fits(&listed.listing) {
+            return None;
+        }
         let mut finding = listed.finding.clone();
         if let Some((start, end)) = listed.lines {
             finding.line_start = Some(start);
@@ -381,11 +402,8 @@ impl Inbox {
 
     /// The paths that a fix of it may change.
     pub fn scope_of(&self, finding: &LoopFinding) -> BTreeSet<String> {
-        self.listed
-            .iter()
-            .find(|listed| listed.fingerprint == finding.fingerprint)
-            .map(|listed| listed.scope.clone())
-            .unwrap_or_default()
+        let known = self.by_fingerprint.get(&finding.fingerprint);
+        known.map(|at| self.listed[*at].scope.clone()).unwrap_or_default()
     }
 
     pub fn errors(&self) -> Vec<InputError> {
@@ -467,12 +485,14 @@ impl Inbox {
         if before == text {
             return;
         }
-        let moved = |anchor: &Anchor| anchor.through_diff(before, text);
+        let diff = LineDiff::between(before, text);
+        let moved = |anchor: &Anchor| anchor.through(&diff);
+        let mut places: HashMap<Fingerprint, Anchor> = HashMap::new();
         for finding in &mut self.intake.workable {
             if finding.finding.file.as_deref() == Some(path)
                 && let Some(anchor) = finding.anchor.as_ref().map(moved)
             {
-                self.memory.update(&finding.fingerprint, &anchor);
+                places.insert(finding.fingerprint.clone(), anchor.clone());
                 finding.set_anchor(Some(anchor));
             }
         }
@@ -480,20 +500,34 @@ impl Inbox {
             if finding.finding.file.as_deref() == Some(path)
                 && let Some(anchor) = finding.anchor.as_ref().map(moved)
             {
-                self.memory.update(&finding.fingerprint, &anchor);
+                places.insert(finding.fingerprint.clone(), anchor.clone());
                 finding.set_anchor(Some(anchor));
             }
         }
+        self.memory.update(&places);
         for found in self.found.values_mut().filter(|found| found.file == path) {
             found.anchor = found.anchor.as_ref().map(moved);
         }
         for ignored in self.intake.ignored.iter_mut().chain(&mut self.intake.refused) {
             if ignored.finding.as_ref().and_then(|finding| finding.file.as_deref()) == Some(path) {
                 ignored.anchor = ignored.anchor.as_ref().map(moved);
+                if let (Some(fingerprint), Some(anchor)) = (&ignored.fingerprint, &ignored.anchor) {
+                    places.entry(fingerprint.clone()).or_insert_with(|| anchor.clone());
+                }
             }
         }
         self.anchored_on.insert(path.to_owned(), text.to_owned());
-        self.list();
+        for &at in self.by_file.get(path).map(Vec::as_slice).unwrap_or_default() {
+            let one = &self.listed[at];
+            let Some(anchor) = places.get(&Fingerprint::from(one.fingerprint.as_str())) else { continue };
+            let lines = lines_of(Some(anchor), &one.finding);
+            let workable = matches!(one.listing, Listing::Workable | Listing::Unconfirmed);
+            let stale = if workable { anchor.stale } else { one.stale };
+            if (lines, stale) != (one.lines, one.stale) {
+                let one = Arc::make_mut(&mut self.listed[at]);
+                (one.lines, one.stale) = (lines, stale);
+            }
+        }
     }
 }
 
@@ -528,17 +562,6 @@ fn lines_of(anchor: Option<&Anchor>, finding: &Finding) -> Option<(u32, u32)> {
 fn gate_word(review: &findings::ReviewOutput) -> Option<String> {
     let word = review.extra.get("verdict")?.as_str()?.trim().to_uppercase().replace(['_', ' '], "-");
     ["SHIP", "FIX-FIRST", "BLOCKED"].contains(&word.as_str()).then_some(word)
-}
-
-/// The 1-based line of a findings file on which an entry's title stands; 1 where it is written otherwise.
-fn line_of_entry(bytes: &[u8], title: &str) -> u32 {
-    let quoted = Value::String(title.to_owned()).to_string();
-    let text = String::from_utf8_lossy(bytes);
-    let needle = quoted.trim_matches('"');
-    if needle.is_empty() {
-        return 1;
-    }
-    text.find(needle).map_or(1, |at| text[..at].matches('\n').count() as u32 + 1)
 }
 
 /// The patterns, and the folders below which something can match.

@@ -328,7 +328,7 @@ impl Driver {
             let untouched: BTreeSet<String> = view::findings(self)
                 .into_iter()
                 .filter(|finding| finding.offers.confirm && finding.detail.state == FindingState::Ignored)
-                .map(|finding| finding.detail.fingerprint)
+                .map(|finding| finding.detail.fingerprint.clone())
                 .collect();
             fingerprints.extend(self.inbox.unconfirmed().into_iter().filter(|one| untouched.contains(one)));
             if fingerprints.is_empty() && self.inbox.listed().is_empty() {

@@ -141,6 +141,8 @@ pub struct LoopRun {
     pub ended_at: Option<u64>,
     /// Bytes restored by `undo`.
     pub undone: bool,
+    /// The ledger's revision when the loop last changed.
+    pub changed: u64,
 }
 
 impl LoopRun {
@@ -156,6 +158,7 @@ impl LoopRun {
             started_at: None,
             ended_at: None,
             undone: false,
+            changed: 0,
         }
     }
 

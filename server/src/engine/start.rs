@@ -100,6 +100,7 @@ pub fn start(setup: Setup) -> Result<EngineHandle, StartError> {
         followed: None,
         state: State::default(),
         inbox,
+        known_views: Default::default(),
         buffers: Buffers::default(),
         own_questions: Vec::new(),
         declined: BTreeSet::new(),

@@ -19,6 +19,8 @@ pub struct Life {
     pub decision: Option<Decision>,
     /// *Confirm this finding*: stays true whatever happens later, until it is disputed.
     pub confirmed: bool,
+    /// The revision when any of this last changed.
+    pub changed: u64,
 }
 
 #[derive(Default)]
@@ -48,10 +50,15 @@ impl State {
     pub fn apply(&mut self, line: Line) -> Vec<Step> {
         self.revision += 1;
         let at = line.at;
+        if let Some(id) = of_loop(&line.entry) {
+            self.loops.entry(id).and_modify(|run| run.changed = self.revision);
+        }
         match line.entry {
             Entry::Seen { memory } => self.memory = *memory,
             Entry::Opened(opened) => {
-                self.loops.insert(opened.id, LoopRun::open(*opened));
+                let mut run = LoopRun::open(*opened);
+                run.changed = self.revision;
+                self.loops.insert(run.id(), run);
             }
             Entry::Event { r#loop, event } => return self.event(at, r#loop, *event),
             Entry::Begun { r#loop, action } => {
@@ -66,6 +73,7 @@ impl State {
             }
             Entry::Decided { fingerprint, decision } => {
                 let life = self.lives.entry(fingerprint).or_default();
+                life.changed = self.revision;
                 match decision {
                     Decision::Confirmed => life.confirmed = true,
                     Decision::Disputed { .. } => life.confirmed = false,
@@ -79,6 +87,7 @@ impl State {
                     run.undone = true;
                     for key in run.traces.settled.keys() {
                         let life = self.lives.entry(key.0.clone()).or_default();
+                        life.changed = self.revision;
                         if life.settled.as_ref().is_some_and(|(by, _)| *by == r#loop) {
                             life.settled = None;
                         }
@@ -105,6 +114,7 @@ impl State {
                 let life = self.lives.entry(key.clone()).or_default();
                 life.settled = Some((id, how.clone()));
                 life.decision = None;
+                life.changed = self.revision;
             }
         }
         steps
@@ -123,5 +133,20 @@ impl State {
         self.loops.values().rev().find(|run| {
             run.has(fingerprint) || run.traces.found.iter().any(|found| found.key.0 == fingerprint)
         })
+    }
+}
+
+fn of_loop(entry: &Entry) -> Option<LoopId> {
+    match entry {
+        Entry::Event { r#loop, .. }
+        | Entry::Begun { r#loop, .. }
+        | Entry::Produced { r#loop, .. }
+        | Entry::Undone { r#loop, .. }
+        | Entry::Resumed { r#loop } => Some(*r#loop),
+        Entry::Seen { .. }
+        | Entry::Opened(_)
+        | Entry::Decided { .. }
+        | Entry::Trusted { .. }
+        | Entry::Approved { .. } => None,
     }
 }

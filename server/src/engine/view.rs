@@ -2,13 +2,16 @@
 //!
 //! Pure: reads the driver, changes nothing. Where several things could be said of a finding, the order here decides.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::protocol::{Attempt, EndedHow, Record, Settled, Severity, Standing};
 
 use super::api::{FindingView, Offers, QuestionView, Show, Snapshot};
 use super::driver::{Driver, now};
 use super::inbox::{Listed, Listing};
+use super::known_views::Stamps;
 use super::ledger::Decision;
 use super::running::LoopRun;
 use super::state::Life;
@@ -36,16 +39,25 @@ pub(super) fn empty() -> Snapshot {
 
 /// Whether two snapshots show the same, times that only grow left aside.
 pub(super) fn same(one: &Snapshot, other: &Snapshot) -> bool {
-    let still = |snapshot: &Snapshot| {
-        let mut snapshot = snapshot.clone();
-        snapshot.revision = 0;
-        snapshot.status.revision = 0;
-        for shown in &mut snapshot.status.loops {
+    let still = |status: &Status| {
+        let mut status = status.clone();
+        status.revision = 0;
+        for shown in &mut status.loops {
             shown.seconds = 0.0;
         }
-        snapshot
+        status
     };
-    still(one) == still(other)
+    let rest = |of: &Snapshot| (of.fixing_off.clone(), of.show, of.busy, of.driving, of.root.clone());
+    let same_findings = || {
+        let mut pairs = one.findings.iter().zip(&other.findings);
+        one.findings.len() == other.findings.len()
+            && pairs.all(|(one, other)| Arc::ptr_eq(one, other) || one == other)
+    };
+    rest(one) == rest(other)
+        && one.questions == other.questions
+        && one.input_errors == other.input_errors
+        && still(&one.status) == still(&other.status)
+        && same_findings()
 }
 
 pub(super) fn snapshot(driver: &Driver) -> Snapshot {
@@ -230,26 +242,31 @@ pub(super) fn questions(driver: &Driver) -> Vec<QuestionView> {
 }
 
 /// Everything known: listed in a findings file, found by a worker, or only in a loop any more.
-pub(super) fn findings(driver: &Driver) -> Vec<FindingView> {
+pub(super) fn findings(driver: &Driver) -> Vec<Arc<FindingView>> {
     let questions = questions(driver);
-    let mut shown: Vec<FindingView> =
-        driver.inbox.listed().iter().map(|listed| of_listed(driver, listed, &questions)).collect();
+    let stamps = Stamps::of(driver, &questions);
+    let make = |listed: &Listed| of_listed(driver, listed, &questions);
+    let mut shown = driver.known_views.of(driver.inbox.listed(), &stamps, make);
+    let mut seen: HashSet<String> = match driver.state.loops.is_empty() {
+        true => HashSet::new(),
+        false => shown.iter().map(|view| view.detail.fingerprint.clone()).collect(),
+    };
     for run in driver.state.loops.values() {
         for finding in &run.opened.findings {
             let is_over = run.is_ended() && driver.answered != Some(run.id());
-            if is_over || shown.iter().any(|seen| seen.detail.fingerprint == finding.fingerprint) {
+            if is_over || !seen.insert(finding.fingerprint.clone()) {
                 continue;
             }
             let listed = Listed::only_in_a_loop(&finding.fingerprint, &finding.shown, &finding.finding);
-            shown.push(of_listed(driver, &listed, &questions));
+            shown.push(Arc::new(of_listed(driver, &listed, &questions)));
         }
         for found in &run.traces.found {
-            if is_gone(run, found) || shown.iter().any(|seen| seen.detail.fingerprint == found.key.0) {
+            if is_gone(run, found) || !seen.insert(found.key.0.clone()) {
                 continue;
             }
             let mut listed = Listed::found(found, &run.id().to_string());
             listed.lines = driver.inbox.lines_of_found(&found.key.0).or(listed.lines);
-            shown.push(of_listed(driver, &listed, &questions));
+            shown.push(Arc::new(of_listed(driver, &listed, &questions)));
         }
     }
     shown

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-use super::fingerprint::Cited;
+use super::fingerprint::{Cited, TextLines};
 
 /// The cited lines of a finding in a text that changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,26 +39,63 @@ pub struct BufferEdit {
     pub inserted: String,
 }
 
+/// The line diff between two versions of a text, made once for all anchors in it.
+#[derive(Debug)]
+pub struct LineDiff<'a> {
+    old_lines: Vec<&'a str>,
+    new_lines: Vec<&'a str>,
+    ops: Vec<DiffOp>,
+    new: &'a str,
+}
+
+impl<'a> LineDiff<'a> {
+    pub fn between(old: &'a str, new: &'a str) -> Self {
+        let old_lines: Vec<&str> = old.lines().map(str::trim_end).collect();
+        let new_lines: Vec<&str> = new.lines().map(str::trim_end).collect();
+        let ops = capture_diff_slices(Algorithm::Myers, &old_lines, &new_lines);
+        LineDiff { old_lines, new_lines, ops, new }
+    }
+}
+
+/// Where the untouched lines of one version of a text are in another; it holds no text.
+#[derive(Clone, Debug)]
+pub struct LineMap(Vec<DiffOp>);
+
+impl LineMap {
+    pub fn between(old: &str, new: &str) -> Self {
+        LineMap(LineDiff::between(old, new).ops)
+    }
+}
+
 /// How alike two lines must be for one to be the other after an edit.
 const ALIKE: f64 = 0.6;
 
 impl Anchor {
     /// An anchor on lines of the text that was reviewed. Lines outside the text are clamped.
     pub fn place(text: &str, line_start: u32, line_end: u32) -> Self {
-        let last = line_count(text);
-        let line_start = line_start.clamp(1, last);
-        let line_end = line_end.clamp(line_start, last);
-        let cited = Cited::lines(text, line_start, line_end);
+        Anchor::place_in(&TextLines::of(text), line_start, line_end)
+    }
+
+    /// The same, where many are placed in one text.
+    pub fn place_in(text: &TextLines, line_start: u32, line_end: u32) -> Self {
+        let line_start = line_start.clamp(1, text.count());
+        let line_end = line_end.clamp(line_start, text.count());
+        let cited = text.cited(line_start, line_end);
         Anchor { line_start, line_end, current: cited.clone(), cited, stale: false }
     }
 
     /// The anchor in a text of which nothing is known but what it holds now: after a restart.
     pub fn refind(&self, text: &str) -> Self {
+        self.refind_in(&TextLines::of(text))
+    }
+
+    /// The same, where many are looked for in one text.
+    pub fn refind_in(&self, text: &TextLines) -> Self {
         let found = self.nearest(&self.current, text).or_else(|| self.nearest(&self.cited, text));
         if let Some(found) = found {
             return found;
         }
-        let last = line_count(text);
+        let last = text.count();
         let mut anchor = self.clone();
         anchor.line_start = anchor.line_start.clamp(1, last);
         anchor.line_end = anchor.line_end.clamp(anchor.line_start, last);
@@ -107,12 +144,15 @@ impl Anchor {
 
     /// Where the text between two versions of a file is known: lines are followed through a line diff.
     pub fn through_diff(&self, old: &str, new: &str) -> Self {
-        if old == new {
-            return self.clone();
+        if old == new { self.clone() } else { self.through(&LineDiff::between(old, new)) }
+    }
+
+    /// The same, where many are followed through one diff.
+    pub fn through(&self, diff: &LineDiff<'_>) -> Self {
+        let LineDiff { old_lines, new_lines, ops, new } = diff;
+        if let Some(moved) = self.carried(ops) {
+            return moved;
         }
-        let old_lines: Vec<&str> = old.lines().map(str::trim_end).collect();
-        let new_lines: Vec<&str> = new.lines().map(str::trim_end).collect();
-        let ops = capture_diff_slices(Algorithm::Myers, &old_lines, &new_lines);
         let wanted = (self.line_start as usize - 1)..(self.line_end as usize);
 
         let mut kept: Option<(usize, usize)> = None;
@@ -121,7 +161,7 @@ impl Anchor {
         let widen = |range: &mut Option<(usize, usize)>, line: usize| {
             *range = Some(range.map_or((line, line), |(from, to)| (from.min(line), to.max(line))));
         };
-        for op in &ops {
+        for op in ops {
             let (old_range, new_range) = (op.old_range(), op.new_range());
             let overlap = wanted.start.max(old_range.start)..wanted.end.min(old_range.end);
             if overlap.is_empty() {
@@ -152,10 +192,10 @@ impl Anchor {
             let (from, to) = replaced.map_or((from, to), |(first, last)| (from.min(first), to.max(last)));
             return self.at(new, from, to);
         }
-        if let Some(anchor) = self.moved_block(&ops, new) {
+        if let Some(anchor) = self.moved_block(ops, new) {
             return anchor;
         }
-        if let Some(line) = alike_line(&ops, &old_lines, &new_lines, wanted.clone()) {
+        if let Some(line) = alike_line(ops, old_lines, new_lines, wanted.clone()) {
             let length = replaced.map_or(0, |(from, to)| to - from);
             let block = ops.iter().map(DiffOp::new_range).find(|range| range.contains(&line));
             let end = block.map_or(line, |range| (line + length).min(range.end - 1));
@@ -163,6 +203,23 @@ impl Anchor {
         }
         let line = line_number(nearest.min(new_lines.len().saturating_sub(1)));
         Anchor { line_start: line, line_end: line, stale: true, ..self.clone() }
+    }
+
+    /// The anchor where its lines were not touched at all.
+    pub fn mapped(&self, map: &LineMap) -> Option<Self> {
+        self.carried(&map.0)
+    }
+
+    /// All its lines stand in one block that the diff does not touch: they only move.
+    fn carried(&self, ops: &[DiffOp]) -> Option<Self> {
+        let (from, to) = (self.line_start as usize - 1, self.line_end as usize);
+        let at = ops.partition_point(|op| op.old_range().end <= from);
+        let DiffOp::Equal { old_index, new_index, len } = *ops.get(at)? else { return None };
+        if self.stale || self.current.is_empty() || from < old_index || to > old_index + len {
+            return None;
+        }
+        let (from, to) = (from - old_index + new_index, to - old_index + new_index);
+        Some(Anchor { line_start: line_number(from), line_end: line_number(to - 1), ..self.clone() })
     }
 
     /// The cited lines, word for word, among the lines that the diff calls new: the block was moved.
@@ -180,9 +237,9 @@ impl Anchor {
         Some(self.found_at(line, self.current.len()))
     }
 
-    fn nearest(&self, lines: &Cited, text: &str) -> Option<Self> {
+    fn nearest(&self, lines: &Cited, text: &TextLines) -> Option<Self> {
         let line =
-            lines.places_in(text).into_iter().min_by_key(|line| (line.abs_diff(self.line_start), *line))?;
+            text.places_of(lines).into_iter().min_by_key(|line| (line.abs_diff(self.line_start), *line))?;
         let mut anchor = self.found_at(line, lines.len());
         anchor.current = lines.clone();
         Some(anchor)
@@ -229,11 +286,6 @@ fn alike_line(ops: &[DiffOp], old: &[&str], new: &[&str], wanted: std::ops::Rang
         .filter(|(_, alike)| *alike >= ALIKE)
         .max_by(|(line, alike), (other, other_alike)| alike.total_cmp(other_alike).then(other.cmp(line)))
         .map(|(line, _)| line)
-}
-
-/// Lines of a text, at least one.
-pub(super) fn line_count(text: &str) -> u32 {
-    u32::try_from(text.lines().count()).unwrap_or(u32::MAX).max(1)
 }
 
 fn line_number(from_zero: usize) -> u32 {

@@ -5,6 +5,7 @@
 //! display only. The title tells findings apart only where the place does not: a re-run that words it differently, at the
 //! same place and for the same criterion, is the same finding.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use schemars::JsonSchema;
@@ -90,6 +91,45 @@ impl Cited {
             .filter(|(_, window)| *window == self.0)
             .map(|(at, _)| u32::try_from(at + 1).unwrap_or(u32::MAX))
             .collect()
+    }
+}
+
+/// The lines of one text, hashed once: hundreds of findings are often about one file.
+#[derive(Clone, Debug)]
+pub struct TextLines {
+    hashes: Vec<u64>,
+    /// From a hash to the lines with it, from 0.
+    at: HashMap<u64, Vec<usize>>,
+}
+
+impl TextLines {
+    pub fn of(text: &str) -> Self {
+        let hashes: Vec<u64> = text.lines().map(line_hash).collect();
+        let mut at: HashMap<u64, Vec<usize>> = HashMap::new();
+        for (line, hash) in hashes.iter().enumerate() {
+            at.entry(*hash).or_default().push(line);
+        }
+        TextLines { hashes, at }
+    }
+
+    /// At least one.
+    pub fn count(&self) -> u32 {
+        u32::try_from(self.hashes.len()).unwrap_or(u32::MAX).max(1)
+    }
+
+    /// As [`Cited::lines`].
+    pub fn cited(&self, start: u32, end: u32) -> Cited {
+        let from = (start.max(1) as usize - 1).min(self.hashes.len());
+        let to = (end.max(start.max(1)) as usize).min(self.hashes.len());
+        Cited(trimmed(self.hashes[from..to].to_vec()))
+    }
+
+    /// As [`Cited::places_in`].
+    pub fn places_of(&self, cited: &Cited) -> Vec<u32> {
+        let Some(first) = cited.0.first() else { return Vec::new() };
+        let starts = self.at.get(first).map(Vec::as_slice).unwrap_or_default();
+        let here = |at: &&usize| self.hashes[**at..].starts_with(&cited.0);
+        starts.iter().filter(here).map(|at| u32::try_from(at + 1).unwrap_or(u32::MAX)).collect()
     }
 }
 

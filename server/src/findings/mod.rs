@@ -22,9 +22,9 @@ pub mod tree;
 #[cfg(test)]
 mod tests;
 
-pub use anchor::{Anchor, BufferEdit, BufferPlace};
+pub use anchor::{Anchor, BufferEdit, BufferPlace, LineDiff};
 pub use finding::{Edit, Finding, FindingCheck, FindingId, Note, Position, Severity, Verdict};
-pub use fingerprint::{Cited, Fingerprint};
+pub use fingerprint::{Cited, Fingerprint, TextLines};
 pub use import::{Format, ImportError, Imported, import, import_with};
 pub use inbox::{Change, Content, Inbox};
 pub use intake::{

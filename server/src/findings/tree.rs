@@ -6,6 +6,10 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
+
+use super::anchor::LineMap;
+use super::fingerprint::TextLines;
 
 /// Why a path is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -34,33 +38,79 @@ pub trait SourceText {
     }
 }
 
-/// Reads every text once: hundreds of findings are often about a handful of files.
+/// Looks everything up once: hundreds of findings are often about a handful of files.
 pub(super) struct ReadOnce<'a> {
     tree: &'a dyn SourceText,
-    texts: RefCell<HashMap<String, Option<String>>>,
-    revisions: RefCell<HashMap<(String, String), Option<String>>>,
+    resolved: RefCell<HashMap<String, Result<String, PathRefused>>>,
+    texts: RefCell<HashMap<String, Option<Rc<Lined>>>>,
+    revisions: RefCell<HashMap<(String, String), Option<Rc<Lined>>>>,
+    maps: RefCell<HashMap<(String, String), Option<Rc<LineMap>>>>,
+}
+
+/// A text with its lines.
+pub(super) struct Lined {
+    pub text: String,
+    pub lines: TextLines,
+}
+
+impl Lined {
+    fn of(text: String) -> Rc<Self> {
+        Rc::new(Lined { lines: TextLines::of(&text), text })
+    }
 }
 
 impl<'a> ReadOnce<'a> {
-    pub(super) fn new(tree: &'a dyn SourceText) -> Self {
-        ReadOnce { tree, texts: RefCell::default(), revisions: RefCell::default() }
+    pub fn new(tree: &'a dyn SourceText) -> Self {
+        ReadOnce {
+            tree,
+            resolved: RefCell::default(),
+            texts: RefCell::default(),
+            revisions: RefCell::default(),
+            maps: RefCell::default(),
+        }
+    }
+
+    pub fn resolve(&self, path: &str) -> Result<String, PathRefused> {
+        let mut resolved = self.resolved.borrow_mut();
+        resolved.entry(path.to_owned()).or_insert_with(|| self.tree.resolve(path)).clone()
+    }
+
+    pub fn text(&self, path: &str) -> Option<Rc<Lined>> {
+        let mut texts = self.texts.borrow_mut();
+        texts.entry(path.to_owned()).or_insert_with(|| self.tree.text(path).map(Lined::of)).clone()
+    }
+
+    pub fn text_at(&self, revision: &str, path: &str) -> Option<Rc<Lined>> {
+        let key = (revision.to_owned(), path.to_owned());
+        let mut revisions = self.revisions.borrow_mut();
+        revisions.entry(key).or_insert_with(|| self.tree.text_at(revision, path).map(Lined::of)).clone()
     }
 }
 
 impl SourceText for ReadOnce<'_> {
     fn resolve(&self, path: &str) -> Result<String, PathRefused> {
-        self.tree.resolve(path)
+        ReadOnce::resolve(self, path)
     }
 
     fn text(&self, path: &str) -> Option<String> {
-        let mut texts = self.texts.borrow_mut();
-        texts.entry(path.to_owned()).or_insert_with(|| self.tree.text(path)).clone()
+        ReadOnce::text(self, path).map(|lined| lined.text.clone())
     }
 
     fn text_at(&self, revision: &str, path: &str) -> Option<String> {
+        ReadOnce::text_at(self, revision, path).map(|lined| lined.text.clone())
+    }
+}
+
+impl ReadOnce<'_> {
+    /// Where the lines of a revision's text are in the present one.
+    pub fn line_map(&self, revision: &str, path: &str) -> Option<Rc<LineMap>> {
         let key = (revision.to_owned(), path.to_owned());
-        let mut revisions = self.revisions.borrow_mut();
-        revisions.entry(key).or_insert_with(|| self.tree.text_at(revision, path)).clone()
+        let made = || {
+            let (old, new) = (self.text_at(revision, path)?, self.text(path)?);
+            Some(Rc::new(LineMap::between(&old.text, &new.text)))
+        };
+        let known = self.maps.borrow().get(&key).cloned();
+        known.unwrap_or_else(|| self.maps.borrow_mut().entry(key).or_insert_with(made).clone())
     }
 }
 

@@ -4,6 +4,8 @@
 //! from `context.diagnostics`, which may be old. Never preferred and never `source.fixAll`: nothing may start an agent
 //! merely because a file is saved.
 
+use std::sync::Arc;
+
 use lsp_types::{
     CodeAction, CodeActionDisabled, CodeActionKind, CodeActionOrCommand, CodeActionParams, Command,
     Diagnostic,
@@ -116,8 +118,9 @@ impl List<'_> {
 
     fn fix_file(&mut self, found: &[AtRange<'_>]) {
         let Some(at) = found.iter().find(|at| at.finding.detail.file.is_some()) else { return };
-        let in_file =
-            |finding: &&FindingView| finding.detail.file.as_deref() == Some(at.path) && finding.offers.fix;
+        let in_file = |finding: &&Arc<FindingView>| {
+            finding.detail.file.as_deref() == Some(at.path) && finding.offers.fix
+        };
         let count = at.snapshot.findings.iter().filter(in_file).count();
         if count >= 2 {
             let title = format!("Fix all {count} findings in this file with loop");

@@ -9,6 +9,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lsp_types::{MessageType, ShowMessageParams, notification, request};
+use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tower_lsp::jsonrpc::{Error, ErrorCode};
@@ -17,7 +18,7 @@ type Answer = Result<Value, Error>;
 
 #[derive(Clone)]
 pub(super) struct Client {
-    out: mpsc::UnboundedSender<Value>,
+    out: mpsc::UnboundedSender<String>,
     waiting: Arc<Mutex<Waiting>>,
 }
 
@@ -29,14 +30,20 @@ struct Waiting {
 
 impl Client {
     /// The client and the messages it wants written, in order.
-    pub fn new() -> (Client, mpsc::UnboundedReceiver<Value>) {
+    pub fn new() -> (Client, mpsc::UnboundedReceiver<String>) {
         let (out, messages) = mpsc::unbounded_channel();
         (Client { out, waiting: Arc::default() }, messages)
     }
 
     pub fn notify<N: notification::Notification>(&self, params: N::Params) {
-        match serde_json::to_value(params) {
-            Ok(params) => self.send(json!({"jsonrpc": "2.0", "method": N::METHOD, "params": params})),
+        #[derive(Serialize)]
+        struct Notification<P> {
+            jsonrpc: &'static str,
+            method: &'static str,
+            params: P,
+        }
+        match serde_json::to_string(&Notification { jsonrpc: "2.0", method: N::METHOD, params }) {
+            Ok(message) => drop(self.out.send(message)),
             Err(error) => tracing::error!("{} can't be written as JSON: {error}", N::METHOD),
         }
     }
@@ -83,7 +90,7 @@ impl Client {
 
     /// A message as it is, such as a response.
     pub fn send(&self, message: Value) {
-        let _ = self.out.send(message);
+        let _ = self.out.send(message.to_string());
     }
 
     fn wait(&self, answer: oneshot::Sender<Answer>) -> i64 {

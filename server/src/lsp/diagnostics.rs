@@ -3,11 +3,13 @@
 //! Owns what was last published under each URI, so that nothing is sent twice and a file whose last finding went gets an
 //! empty set. Push only: an editor that gets both kinds shows them twice (DESIGN 9). Never decides how a finding stands.
 
-use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use lsp_types::{
-    Diagnostic, DiagnosticSeverity, NumberOrString, PublishDiagnosticsParams, Url, notification,
+    Diagnostic, DiagnosticSeverity, NumberOrString, PublishDiagnosticsParams, Range, Url, notification,
 };
 use serde_json::json;
 
@@ -18,7 +20,7 @@ use crate::protocol::Severity;
 use super::anchors::{Anchors, Lines};
 use super::client::Client;
 use super::documents::Documents;
-use super::folders::{Folder, FolderId, place};
+use super::folders::{Folder, FolderId, Touched, place};
 use super::text::{Encoding, Text, head, printable};
 
 pub(super) const SOURCE: &str = "fix-loop";
@@ -34,125 +36,66 @@ pub(super) struct Published {
 }
 
 struct Sent {
-    /// Enough to know, without reading the file again, that the same would come out.
+    file: PathBuf,
+    /// Enough to know, without reading the file again, that the same would come out. One for each diagnostic.
     made_from: Vec<MadeFrom>,
     version: Option<i32>,
     diagnostics: Vec<Diagnostic>,
+    /// Made when it is first asked for.
+    by_finding: OnceCell<HashMap<(FolderId, String), usize>>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 enum MadeFrom {
     Finding {
         folder: FolderId,
-        fingerprint: String,
-        generation: u64,
+        finding: Arc<FindingView>,
         lines: Option<Lines>,
         severity: DiagnosticSeverity,
     },
     Input(InputError),
 }
 
-/// What a diagnostic is made of, before positions are counted.
-enum Item<'a> {
-    Finding { finding: &'a FindingView, lines: Option<Lines>, severity: DiagnosticSeverity },
-    Input(&'a InputError),
-}
-
-#[derive(Default)]
-struct Wanted<'a> {
-    made_from: Vec<MadeFrom>,
-    items: Vec<Item<'a>>,
-    file: Option<std::path::PathBuf>,
-}
-
-impl Published {
-    /// Sends what changed since the last time.
-    pub fn refresh(
-        &mut self,
-        folders: &[Folder],
-        documents: &Documents,
-        anchors: &Anchors,
-        encoding: Encoding,
-        client: &Client,
-    ) {
-        let wanted = wanted(folders, documents, anchors);
-        let gone: Vec<Url> = self.sent.keys().filter(|uri| !wanted.contains_key(uri)).cloned().collect();
-        for uri in gone {
-            self.sent.remove(&uri);
-            publish(client, uri.clone(), Vec::new(), documents.get(&uri).map(|document| document.version));
+impl PartialEq for MadeFrom {
+    fn eq(&self, other: &MadeFrom) -> bool {
+        match (self, other) {
+            (MadeFrom::Finding { lines, .. }, MadeFrom::Finding { lines: others, .. }) => {
+                lines == others && self.says_the_same(other)
+            }
+            (MadeFrom::Input(one), MadeFrom::Input(other)) => one == other,
+            _ => false,
         }
-        for (uri, wanted) in wanted {
-            let document = documents.get(&uri);
-            let version = document.map(|document| document.version);
-            let last = self.sent.get(&uri);
-            if last.is_some_and(|last| last.made_from == wanted.made_from && last.version == version) {
-                continue;
+    }
+}
+
+impl MadeFrom {
+    /// The same diagnostic, its range left aside.
+    fn says_the_same(&self, other: &MadeFrom) -> bool {
+        match (self, other) {
+            (
+                MadeFrom::Finding { folder, finding, severity, .. },
+                MadeFrom::Finding { folder: in_folder, finding: known, severity: as_loud, .. },
+            ) => {
+                (folder, severity) == (in_folder, as_loud)
+                    && (Arc::ptr_eq(finding, known)
+                        || (finding.generation == known.generation
+                            && finding.detail.fingerprint == known.detail.fingerprint))
             }
-            let read;
-            let text = match (document, &wanted.file) {
-                (Some(document), _) => &document.text,
-                (None, file) => {
-                    read = file.as_deref().map_or_else(|| Text::new(""), read_text);
-                    &read
-                }
-            };
-            let diagnostics: Vec<_> =
-                wanted.items.iter().map(|item| item.diagnostic(text, encoding)).collect();
-            if last.is_none_or(|last| last.diagnostics != diagnostics || last.version != version) {
-                publish(client, uri.clone(), diagnostics.clone(), version);
-            }
-            self.sent.insert(uri, Sent { made_from: wanted.made_from, version, diagnostics });
+            _ => false,
         }
     }
 
-    /// What the editor shows for this finding of this file now.
-    pub fn of_finding(&self, uri: &Url, finding: &FindingView) -> Option<Diagnostic> {
-        let data = data(finding);
-        let sent = self.sent.get(uri)?;
-        sent.diagnostics.iter().find(|diagnostic| diagnostic.data.as_ref() == Some(&data)).cloned()
-    }
-}
-
-fn wanted<'a>(folders: &'a [Folder], documents: &Documents, anchors: &Anchors) -> BTreeMap<Url, Wanted<'a>> {
-    let mut wanted: BTreeMap<Url, Wanted<'a>> = BTreeMap::new();
-    for folder in folders {
-        let Some(snapshot) = folder.snapshot() else { continue };
-        let mut spelled: HashMap<&str, Vec<Url>> = HashMap::new();
-        for finding in &snapshot.findings {
-            let Some(severity) = severity(finding, snapshot.show) else { continue };
-            let Some(place) = place(finding) else { continue };
-            let lines = Lines::of_finding(place.start, place.end)
-                .map(|lines| anchors.shown(&anchor_key(folder.id, finding), lines));
-            for uri in spelled.entry(place.path).or_insert_with(|| folder.uris(place.path, documents)) {
-                let entry = wanted.entry(uri.clone()).or_default();
-                entry.file = folder.file(place.path);
-                entry.made_from.push(MadeFrom::Finding {
-                    folder: folder.id,
-                    fingerprint: finding.detail.fingerprint.clone(),
-                    generation: finding.generation,
-                    lines,
-                    severity,
-                });
-                entry.items.push(Item::Finding { finding, lines, severity });
-            }
-        }
-        for error in &snapshot.input_errors {
-            for uri in spelled.entry(&error.file).or_insert_with(|| folder.uris(&error.file, documents)) {
-                let entry = wanted.entry(uri.clone()).or_default();
-                entry.file = folder.file(&error.file);
-                entry.made_from.push(MadeFrom::Input(error.clone()));
-                entry.items.push(Item::Input(error));
-            }
-        }
-    }
-    wanted
-}
-
-impl Item<'_> {
-    fn diagnostic(&self, text: &Text, encoding: Encoding) -> Diagnostic {
+    fn range(&self, text: &Text, encoding: Encoding) -> Range {
         match self {
-            Item::Finding { finding, lines, severity } => Diagnostic {
-                range: text.visible(lines.map_or(0, |lines| lines.first), encoding),
+            MadeFrom::Finding { lines, .. } => text.visible(lines.map_or(0, |lines| lines.first), encoding),
+            MadeFrom::Input(error) => text.range_from(error.line, error.column, encoding),
+        }
+    }
+
+    fn diagnostic(&self, range: Range) -> Diagnostic {
+        match self {
+            MadeFrom::Finding { finding, severity, .. } => Diagnostic {
+                range,
                 severity: Some(*severity),
                 code: Some(finding.criterion.trim())
                     .filter(|criterion| !criterion.is_empty())
@@ -162,8 +105,8 @@ impl Item<'_> {
                 data: Some(data(finding)),
                 ..Diagnostic::default()
             },
-            Item::Input(error) => Diagnostic {
-                range: text.range_from(error.line, error.column, encoding),
+            MadeFrom::Input(error) => Diagnostic {
+                range,
                 severity: Some(DiagnosticSeverity::ERROR),
                 source: Some(SOURCE.into()),
                 message: printable(&error.message),
@@ -171,6 +114,136 @@ impl Item<'_> {
             },
         }
     }
+}
+
+struct Wanted {
+    file: PathBuf,
+    made_from: Vec<MadeFrom>,
+}
+
+impl Published {
+    /// Sends what changed since the last time, in these files.
+    pub fn refresh(
+        &mut self,
+        touched: &Touched,
+        folders: &[Folder],
+        documents: &Documents,
+        anchors: &Anchors,
+        encoding: Encoding,
+        client: &Client,
+    ) {
+        let wanted = wanted(touched, folders, documents, anchors);
+        let gone: Vec<Url> = self
+            .sent
+            .iter()
+            .filter(|(uri, sent)| touched.has(&sent.file) && !wanted.contains_key(uri))
+            .map(|(uri, _)| uri.clone())
+            .collect();
+        for uri in gone {
+            self.sent.remove(&uri);
+            let version = documents.get(&uri).map(|document| document.version);
+            publish(client, uri, Vec::new(), version);
+        }
+        for (uri, Wanted { file, made_from }) in wanted {
+            let document = documents.get(&uri);
+            let version = document.map(|document| document.version);
+            let last = self.sent.get_mut(&uri);
+            if last.as_ref().is_some_and(|last| last.made_from == made_from && last.version == version) {
+                continue;
+            }
+            let read;
+            let text = match document {
+                Some(document) => &document.text,
+                None => {
+                    read = read_text(&file);
+                    &read
+                }
+            };
+            let known = last.as_ref().map_or(0, |last| last.diagnostics.len());
+            let mut same =
+                last.as_ref().is_some_and(|last| last.version == version) && known == made_from.len();
+            let mut before = last.map(|last| std::mem::take(&mut last.diagnostics)).unwrap_or_default();
+            let made_before = self.sent.get(&uri).map(|sent| sent.made_from.as_slice()).unwrap_or_default();
+            let diagnostics: Vec<Diagnostic> = made_from
+                .iter()
+                .enumerate()
+                .map(|(at, made)| {
+                    let range = made.range(text, encoding);
+                    // A keystroke moves diagnostics; what they say need not be made again.
+                    if made_before.get(at).is_some_and(|before| before.says_the_same(made)) {
+                        let mut diagnostic = std::mem::take(&mut before[at]);
+                        same &= diagnostic.range == range;
+                        diagnostic.range = range;
+                        return diagnostic;
+                    }
+                    let diagnostic = made.diagnostic(range);
+                    same = same && before.get(at) == Some(&diagnostic);
+                    diagnostic
+                })
+                .collect();
+            if !same {
+                publish(client, uri.clone(), diagnostics.clone(), version);
+            }
+            let by_finding = OnceCell::new();
+            self.sent.insert(uri, Sent { file, made_from, version, diagnostics, by_finding });
+        }
+    }
+
+    /// What the editor shows for this finding of this file now.
+    pub fn of_finding(&self, uri: &Url, folder: FolderId, finding: &FindingView) -> Option<Diagnostic> {
+        let sent = self.sent.get(uri)?;
+        let by_finding = sent.by_finding.get_or_init(|| {
+            let made = sent.made_from.iter().enumerate();
+            made.filter_map(|(at, made)| match made {
+                MadeFrom::Finding { folder, finding, .. } => {
+                    Some(((*folder, finding.detail.fingerprint.clone()), at))
+                }
+                MadeFrom::Input(_) => None,
+            })
+            .collect()
+        });
+        let at = *by_finding.get(&(folder, finding.detail.fingerprint.clone()))?;
+        let shown = sent.diagnostics.get(at)?;
+        (shown.data.as_ref() == Some(&data(finding))).then(|| shown.clone())
+    }
+}
+
+fn wanted(
+    touched: &Touched,
+    folders: &[Folder],
+    documents: &Documents,
+    anchors: &Anchors,
+) -> BTreeMap<Url, Wanted> {
+    let mut wanted: BTreeMap<Url, Wanted> = BTreeMap::new();
+    for folder in folders {
+        let Some(running) = folder.running() else { continue };
+        let snapshot = &running.snapshot;
+        let errors = snapshot.input_errors.iter().map(|error| error.file.as_str());
+        let paths: BTreeSet<String> = match touched {
+            Touched::Everything => running.shown_on().chain(errors).map(str::to_owned).collect(),
+            Touched::Files(files) => files.iter().flat_map(|file| running.paths_of(file)).collect(),
+        };
+        for path in paths {
+            let findings = running.findings_on(&path).filter_map(|finding| {
+                let severity = severity(finding, snapshot.show)?;
+                let place = place(finding)?;
+                let lines = Lines::of_finding(place.start, place.end)
+                    .map(|lines| anchors.shown(&anchor_key(folder.id, finding), lines));
+                Some(MadeFrom::Finding { folder: folder.id, finding: finding.clone(), lines, severity })
+            });
+            let errors = snapshot.input_errors.iter().filter(|error| error.file == path);
+            let made: Vec<MadeFrom> = findings.chain(errors.cloned().map(MadeFrom::Input)).collect();
+            if made.is_empty() {
+                continue;
+            }
+            for uri in folder.uris(&path, documents) {
+                let file = running.root.join(&path);
+                let entry = wanted.entry(uri).or_insert_with(|| Wanted { file, made_from: Vec::new() });
+                entry.made_from.extend(made.iter().cloned());
+            }
+        }
+    }
+    wanted
 }
 
 /// The key of a finding in [`Anchors`].

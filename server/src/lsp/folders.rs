@@ -3,6 +3,7 @@
 //! Owns which folder a document belongs to and how a path of the repository is spelled as a URI. Never compares URIs as
 //! text: the editor may open `/link/ws` while git says `/real/ws` (R07).
 
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -43,6 +44,89 @@ pub(super) struct Running {
     pub settings: Option<Value>,
     /// Globs of findings files.
     pub inbox: Vec<String>,
+    /// From the path on which findings are shown to their places in the snapshot.
+    shown_on: HashMap<String, Vec<usize>>,
+}
+
+/// The files whose diagnostics may have changed.
+pub(super) enum Touched {
+    Everything,
+    /// With links resolved.
+    Files(BTreeSet<PathBuf>),
+}
+
+impl Touched {
+    pub fn has(&self, file: &Path) -> bool {
+        match self {
+            Touched::Everything => true,
+            Touched::Files(files) => files.contains(file),
+        }
+    }
+}
+
+impl Running {
+    pub fn new(handle: EngineHandle, root: PathBuf, settings: Option<Value>) -> Running {
+        let snapshot = handle.snapshot();
+        let mut running =
+            Running { handle, snapshot, root, settings, inbox: Vec::new(), shown_on: HashMap::new() };
+        running.index();
+        running
+    }
+
+    fn index(&mut self) {
+        self.shown_on.clear();
+        for (at, finding) in self.snapshot.findings.iter().enumerate() {
+            let Some(place) = place(finding) else { continue };
+            match self.shown_on.get_mut(place.path) {
+                Some(known) => known.push(at),
+                None => drop(self.shown_on.insert(place.path.to_owned(), vec![at])),
+            }
+        }
+    }
+
+    /// Takes in the engine's latest snapshot. Gives the findings that it shows otherwise, and where.
+    pub fn follow(&mut self) -> (Vec<Arc<FindingView>>, Touched) {
+        let before = std::mem::replace(&mut self.snapshot, self.handle.snapshot());
+        self.index();
+        let now = &self.snapshot;
+        let address = |finding: &Arc<FindingView>| Arc::as_ptr(finding) as usize;
+        let known: HashSet<usize> = before.findings.iter().map(address).collect();
+        let kept: HashSet<usize> = now.findings.iter().map(address).collect();
+        let fresh: Vec<Arc<FindingView>> =
+            now.findings.iter().filter(|finding| !known.contains(&address(finding))).cloned().collect();
+        if before.show != now.show || before.root != now.root {
+            return (fresh, Touched::Everything);
+        }
+        let gone = before.findings.iter().filter(|finding| !kept.contains(&address(finding)));
+        let mut files: BTreeSet<PathBuf> = fresh
+            .iter()
+            .chain(gone)
+            .filter_map(|finding| Some(self.root.join(place(finding)?.path)))
+            .collect();
+        if before.input_errors != now.input_errors {
+            let errors = before.input_errors.iter().chain(&now.input_errors);
+            files.extend(errors.map(|error| self.root.join(&error.file)));
+        }
+        (fresh, Touched::Files(files))
+    }
+
+    /// Every path on which a finding is shown.
+    pub fn shown_on(&self) -> impl Iterator<Item = &str> {
+        self.shown_on.keys().map(String::as_str)
+    }
+
+    /// The findings that are shown on a path as the engine gave it, in order.
+    pub fn findings_on(&self, path: &str) -> impl Iterator<Item = &Arc<FindingView>> {
+        let places = self.shown_on.get(path).map(Vec::as_slice).unwrap_or_default();
+        places.iter().map(|at| &self.snapshot.findings[*at])
+    }
+
+    /// The paths by which the engine may call a file: from the root of the repository, or in full where it lies outside.
+    pub fn paths_of(&self, file: &Path) -> impl Iterator<Item = String> + use<> {
+        let inside = file.strip_prefix(&self.root).ok().and_then(|path| path.to_str());
+        let whole = file.to_str();
+        [inside, whole].into_iter().flatten().map(str::to_owned).collect::<Vec<_>>().into_iter()
+    }
 }
 
 impl Folder {
@@ -98,11 +182,6 @@ impl Folder {
             uri.extend(utf8_percent_encode(part.as_os_str().to_str()?, RESERVED));
         }
         Url::parse(&uri).ok()
-    }
-
-    /// The file of a path that the engine gave.
-    pub fn file(&self, path: &str) -> Option<PathBuf> {
-        Some(self.running()?.root.join(path))
     }
 
     pub fn is_named(&self, uri: &str) -> bool {

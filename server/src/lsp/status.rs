@@ -123,12 +123,13 @@ impl Query {
 }
 
 /// One finding that matches the query, under a name that no other one has.
-pub(super) struct Listed {
+pub(super) struct Listed<'a> {
     pub name: String,
-    pub item: Value,
+    pub finding: &'a StatusFinding,
+    pub workspace: Option<String>,
 }
 
-pub(super) fn item(finding: &StatusFinding, workspace: Option<&str>) -> Value {
+fn item(finding: &StatusFinding, workspace: Option<&str>) -> Value {
     let mut item = serde_json::to_value(finding).unwrap_or_else(|_| json!({}));
     if let (Some(workspace), Some(object)) = (workspace, item.as_object_mut()) {
         object.insert("workspace".into(), workspace.into());
@@ -136,7 +137,7 @@ pub(super) fn item(finding: &StatusFinding, workspace: Option<&str>) -> Value {
     item
 }
 
-pub(super) fn page(listed: Vec<Listed>, query: &Query) -> Value {
+pub(super) fn page(listed: &[Listed<'_>], query: &Query) -> Value {
     let start = query.cursor.as_ref().map_or(0, |cursor| {
         let known = listed.iter().position(|listed| listed.name == cursor.last).map(|position| position + 1);
         known.unwrap_or(cursor.position).min(listed.len())
@@ -144,6 +145,6 @@ pub(super) fn page(listed: Vec<Listed>, query: &Query) -> Value {
     let end = (start + query.limit).min(listed.len());
     let next = (end < listed.len() && end > start).then(|| format!("{end}:{}", listed[end - 1].name));
     let items: Vec<Value> =
-        listed.into_iter().skip(start).take(end - start).map(|listed| listed.item).collect();
+        listed[start..end].iter().map(|one| item(one.finding, one.workspace.as_deref())).collect();
     json!({"items": items, "next": next})
 }

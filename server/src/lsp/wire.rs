@@ -160,11 +160,10 @@ async fn read_frame(input: &mut (impl AsyncBufRead + Unpin)) -> std::io::Result<
 
 /// Writes messages until all senders have gone or the editor has.
 pub(super) async fn write_all(
-    mut messages: mpsc::UnboundedReceiver<Value>,
+    mut messages: mpsc::UnboundedReceiver<String>,
     mut stdout: impl AsyncWrite + Unpin,
 ) -> std::io::Result<()> {
-    while let Some(message) = messages.recv().await {
-        let body = message.to_string();
+    while let Some(body) = messages.recv().await {
         stdout.write_all(format!("Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes()).await?;
         if messages.is_empty() {
             stdout.flush().await?;

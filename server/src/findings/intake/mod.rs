@@ -173,10 +173,12 @@ struct Remembered {
 }
 
 impl Memory {
-    /// Keeps where a finding is now, so that it is found again after a restart.
-    pub fn update(&mut self, fingerprint: &Fingerprint, anchor: &Anchor) {
-        for remembered in self.0.values_mut().filter(|remembered| remembered.fingerprint == *fingerprint) {
-            remembered.anchor = Some(anchor.clone());
+    /// Keeps where findings are now, so that they are found again after a restart.
+    pub fn update(&mut self, places: &HashMap<Fingerprint, Anchor>) {
+        for remembered in self.0.values_mut() {
+            if let Some(anchor) = places.get(&remembered.fingerprint) {
+                remembered.anchor = Some(anchor.clone());
+            }
         }
     }
 
@@ -193,7 +195,7 @@ pub fn intake(files: &[(SourceName, ReviewOutput)], tree: &dyn SourceText) -> In
 
 /// Sorts what came in, recognising what was there before.
 pub fn intake_with(files: &[(SourceName, ReviewOutput)], tree: &dyn SourceText, memory: &Memory) -> Intake {
-    let tree: &dyn SourceText = &ReadOnce::new(tree);
+    let tree = &ReadOnce::new(tree);
     let mut intake = Intake { memory: memory.clone(), ..Intake::default() };
     let mut shown = ShownIds::of(files);
     let mut entries = Vec::new();

@@ -3,15 +3,15 @@
 use serde_json::Value;
 
 use super::{Entry, Placed, Remembered, SourceName};
-use crate::findings::anchor::{Anchor, line_count};
+use crate::findings::anchor::Anchor;
 use crate::findings::finding::{Edit, Finding, Note};
 use crate::findings::fingerprint::{Fingerprint, given_key};
 use crate::findings::review_output::ReviewOutput;
 use crate::findings::suggestion::{UNVERIFIED_COLUMNS, text_between};
-use crate::findings::tree::SourceText;
+use crate::findings::tree::{Lined, ReadOnce};
 
 /// The scope of findings without a file. A path that is refused is left out, and noted.
-pub fn artifact_paths(review: &ReviewOutput, tree: &dyn SourceText, notes: &mut Vec<Note>) -> Vec<String> {
+pub fn artifact_paths(review: &ReviewOutput, tree: &ReadOnce<'_>, notes: &mut Vec<Note>) -> Vec<String> {
     let mut paths: Vec<String> = Vec::new();
     for given in &review.artifact_paths {
         match tree.resolve(given) {
@@ -36,7 +36,7 @@ pub fn place(
     source: &SourceName,
     review: &ReviewOutput,
     artifacts: &[String],
-    tree: &dyn SourceText,
+    tree: &ReadOnce<'_>,
     remembered: Option<&Remembered>,
     notes: &mut Vec<Note>,
 ) -> Entry {
@@ -83,7 +83,7 @@ pub fn place(
 }
 
 /// Resolves the finding's paths inside the root. The answer says why they are refused.
-fn resolve_paths(finding: &mut Finding, tree: &dyn SourceText, notes: &mut Vec<Note>) -> Option<String> {
+fn resolve_paths(finding: &mut Finding, tree: &ReadOnce<'_>, notes: &mut Vec<Note>) -> Option<String> {
     let id = finding.id.clone();
     if finding.file.as_deref().is_some_and(|file| file.trim().is_empty()) {
         notes.push(Note::new(
@@ -130,7 +130,7 @@ struct Lines {
 fn place_lines(
     finding: &mut Finding,
     review_base: Option<&str>,
-    tree: &dyn SourceText,
+    tree: &ReadOnce<'_>,
     remembered: Option<&Remembered>,
     notes: &mut Vec<Note>,
 ) -> Lines {
@@ -153,7 +153,7 @@ fn place_lines(
         return Lines { unread_line: Some(start), ..Lines::default() };
     };
     if let Some(known) = remembered.filter(|known| known.file.as_ref() == Some(&file)) {
-        let anchor = known.anchor.as_ref().map(|anchor| anchor.refind(&present));
+        let anchor = known.anchor.as_ref().map(|anchor| anchor.refind_in(&present.lines));
         if let Some(anchor) = &anchor {
             finding.line_start = Some(anchor.line_start);
             finding.line_end = finding.line_end.map(|_| anchor.line_end);
@@ -161,13 +161,13 @@ fn place_lines(
         return Lines { anchor, ..Lines::default() };
     }
     let base = review_base.and_then(|revision| tree.text_at(revision, &file));
-    let reviewed = base.as_deref().unwrap_or(&present);
-    if reviewed.is_empty() {
+    let reviewed: &Lined = base.as_deref().unwrap_or(&present);
+    if reviewed.text.is_empty() {
         notes.push(Note::new(Some(&id), "line_start", start, Value::Null, "the file is empty"));
         (finding.line_start, finding.line_end) = (None, None);
         return Lines { unread_line: Some(start), ..Lines::default() };
     }
-    let last = line_count(reviewed);
+    let last = reviewed.lines.count();
     let why = format!("{file} has {last} line{}", if last == 1 { "" } else { "s" });
     if start > last {
         notes.push(Note::new(Some(&id), "line_start", start, last, why.clone()));
@@ -175,10 +175,13 @@ fn place_lines(
     if end > last && finding.line_end.is_some() {
         notes.push(Note::new(Some(&id), "line_end", end, last, why));
     }
-    let cited = Anchor::place(reviewed, start, end);
-    let before = cited.cited.places_in(reviewed).iter().filter(|line| **line < cited.line_start).count();
+    let cited = Anchor::place_in(&reviewed.lines, start, end);
+    let before =
+        reviewed.lines.places_of(&cited.cited).iter().filter(|line| **line < cited.line_start).count();
     let anchor = match &base {
-        Some(base) => cited.through_diff(base, &present),
+        Some(base) => review_base
+            .and_then(|revision| cited.mapped(&*tree.line_map(revision, &file)?))
+            .unwrap_or_else(|| cited.through_diff(&base.text, &present.text)),
         None => cited.clone(),
     };
     if anchor.line_start != cited.line_start || anchor.stale {
@@ -204,7 +207,7 @@ fn place_lines(
 fn place_suggestion(
     finding: &mut Finding,
     review_base: Option<&str>,
-    tree: &dyn SourceText,
+    tree: &ReadOnce<'_>,
     remembered: Option<&Remembered>,
     notes: &mut Vec<Note>,
 ) {
@@ -235,6 +238,7 @@ fn place_suggestion(
             if unverified {
                 let touched = edit.start.line..=edit.end.line;
                 let wide = reviewed
+                    .text
                     .lines()
                     .zip(1..)
                     .any(|(line, number)| touched.contains(&number) && !line.is_ascii());
@@ -246,7 +250,7 @@ fn place_suggestion(
             }
             if edit.deleted.is_none() {
                 edit.deleted = Some(
-                    text_between(&reviewed, edit.start, edit.end)
+                    text_between(&reviewed.text, edit.start, edit.end)
                         .ok_or_else(|| format!("{} has no such lines or columns", edit.file))?
                         .to_owned(),
                 );

@@ -139,7 +139,7 @@ fn the_memory_follows_the_anchor() {
     let edited = CALC.replace("return a / b", "return a // b");
     let anchor = first.workable[0].anchor.clone().unwrap().through_diff(CALC, &edited);
     let fingerprint = first.workable[0].fingerprint.clone();
-    first.memory.update(&fingerprint, &anchor);
+    first.memory.update(&[(fingerprint.clone(), anchor)].into());
     let moved = format!("# above\n{edited}");
     let again = intake_with(&files, &MemoryTree::of([("src/calc.py", moved)]), &first.memory);
     assert_eq!(again.workable[0].finding.line_start, Some(3));

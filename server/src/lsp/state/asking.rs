@@ -194,7 +194,7 @@ async fn tell_all(engines: &[EngineHandle], command: &Command) -> Result<Value, 
 
 /// The finding that goes by this name: its shown id or its fingerprint.
 fn named<'a>(snapshot: &'a Snapshot, name: &str) -> Option<&'a FindingView> {
-    snapshot.findings.iter().find(|finding| {
+    snapshot.findings.iter().map(|finding| &**finding).find(|finding| {
         finding.detail.fingerprint == name
             || match &finding.detail.id {
                 Value::String(id) => id == name,
@@ -216,7 +216,8 @@ fn knows(folder: &Folder, subject: &Subject<'_>) -> bool {
                 let offers = &finding.offers;
                 [&offers.undo, &offers.cancel].into_iter().any(|offered| offered.as_deref() == Some(*id))
             };
-            snapshot.status.loops.iter().any(|known| known.id == *id) || snapshot.findings.iter().any(offered)
+            snapshot.status.loops.iter().any(|known| known.id == *id)
+                || snapshot.findings.iter().any(|finding| offered(finding))
         }
         Subject::File(name) => match lsp_types::Url::parse(name).ok().and_then(|uri| uri.to_file_path().ok())
         {

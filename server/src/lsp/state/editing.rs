@@ -21,11 +21,11 @@ impl State {
         let Some(document) = self.documents.open(document.uri, document.version, &document.text) else {
             return;
         };
-        let uri = document.uri.clone();
+        let (uri, file) = (document.uri.clone(), document.canonical.clone());
         if let Some(document) = self.documents.get(&uri) {
             self.introduce(document);
         }
-        self.refresh_diagnostics();
+        self.refresh_file(file);
     }
 
     pub(super) fn changed(&mut self, params: DidChangeTextDocumentParams) {
@@ -45,7 +45,7 @@ impl State {
         let Some(document) = self.documents.get(&uri) else { return };
         let (canonical, text) = (document.canonical.clone(), document.text.content().clone());
         self.forward(&canonical, |path| BufferEvent::Changed { path, text });
-        self.refresh_diagnostics();
+        self.refresh_file(canonical);
     }
 
     pub(super) fn saved(&mut self, params: DidSaveTextDocumentParams) {
@@ -67,9 +67,10 @@ impl State {
             self.forward(&document.canonical, |path| BufferEvent::Closed { path });
         }
         // What was not saved is gone, and with it the places that it had moved.
-        let gone: Vec<String> = self.findings_of(&document).into_iter().map(|(_, key, _)| key).collect();
-        self.anchors.forget(|key| !gone.iter().any(|gone| gone == key));
-        self.refresh_diagnostics();
+        let gone: std::collections::HashSet<String> =
+            self.findings_of(&document).into_iter().map(|(_, key, _)| key).collect();
+        self.anchors.forget(|key| !gone.contains(key));
+        self.refresh_file(document.canonical);
     }
 
     /// Tells a folder's engine about every document that was opened before it.
@@ -102,17 +103,14 @@ impl State {
     fn findings_of(&self, document: &Document) -> Vec<(FolderId, String, Lines)> {
         let mut found = Vec::new();
         for folder in &self.folders {
-            let (Some(snapshot), Some(path)) =
-                (folder.snapshot(), folder.repository_path(&document.canonical))
-            else {
-                continue;
-            };
-            for finding in &snapshot.findings {
-                if let Some(place) = place(finding)
-                    && self.is_at(folder, place.path, &path, &document.uri)
-                    && let Some(lines) = Lines::of_finding(place.start, place.end)
-                {
-                    found.push((folder.id, anchor_key(folder.id, finding), lines));
+            let Some(running) = folder.running() else { continue };
+            for path in running.paths_of(&document.canonical) {
+                for finding in running.findings_on(&path) {
+                    if let Some(place) = place(finding)
+                        && let Some(lines) = Lines::of_finding(place.start, place.end)
+                    {
+                        found.push((folder.id, anchor_key(folder.id, finding), lines));
+                    }
                 }
             }
         }

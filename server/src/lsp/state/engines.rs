@@ -13,7 +13,7 @@ use crate::engine::{EngineHandle, Notice, NoticeLevel};
 use super::super::anchors::Lines;
 use super::super::diagnostics::anchor_key;
 use super::super::documents::canonical;
-use super::super::folders::{Engine, Folder, FolderId, Running, place};
+use super::super::folders::{Engine, Folder, FolderId, Running, Touched, place};
 use super::super::text::printable;
 use super::super::watching::{self, Targets};
 use super::{Event, Inner, Phase, State};
@@ -65,20 +65,19 @@ impl State {
         };
         match engine {
             Ok(handle) => {
-                let snapshot = handle.snapshot();
-                let root = canonical(&snapshot.root);
+                let root = canonical(&handle.snapshot().root);
                 let followers = follow(id, &handle, &self.events);
-                let inbox = Vec::new();
-                folder.engine = Engine::Open(Box::new(Running { handle, snapshot, root, settings, inbox }));
+                folder.engine = Engine::Open(Box::new(Running::new(handle, root, settings)));
                 self.followers.retain(|(of, _)| *of != id);
                 self.followers.push((id, followers));
                 self.introduce_documents(id);
                 self.snapshot_changed(id);
+                self.refresh_diagnostics(&Touched::Everything);
             }
             Err(reason) => {
                 self.client.show(MessageType::ERROR, printable(&format!("Fix Loop: {reason}")));
                 folder.engine = Engine::Failed { reason, settings };
-                self.refresh_diagnostics();
+                self.refresh_diagnostics(&Touched::Everything);
             }
         }
         if !self.is_opening() {
@@ -92,16 +91,16 @@ impl State {
         let workspace = self.workspace_name(id);
         let Some(folder) = self.folders.iter_mut().find(|folder| folder.id == id) else { return };
         let Engine::Open(running) = &mut folder.engine else { return };
-        running.snapshot = running.handle.snapshot();
+        let (fresh, touched) = running.follow();
         running.inbox = watching::inbox(&running.root, running.settings.as_ref());
         let snapshot = running.snapshot.clone();
-        for finding in &snapshot.findings {
+        for finding in &fresh {
             let lines = place(finding).and_then(|place| Lines::of_finding(place.start, place.end));
             if let Some(lines) = lines {
                 self.anchors.told(&anchor_key(id, finding), lines);
             }
         }
-        self.refresh_diagnostics();
+        self.refresh_diagnostics(&touched);
         self.statuses.refresh(id, &snapshot.status, workspace.as_deref(), &self.client);
         for token in self.loops.update(id, &snapshot) {
             self.create_progress(token);
@@ -120,7 +119,7 @@ impl State {
         self.client.show(MessageType::ERROR, format!("Fix Loop: {reason}"));
         folder.engine = Engine::Failed { reason, settings: self.settings.clone() };
         self.forget(id);
-        self.refresh_diagnostics();
+        self.refresh_diagnostics(&Touched::Everything);
     }
 
     pub(super) fn noticed(&mut self, _folder: FolderId, notice: &Notice) {
@@ -144,7 +143,7 @@ impl State {
             self.forget(folder.id);
             self.leave(folder.running().map(|running| running.handle.clone()));
         }
-        self.refresh_diagnostics();
+        self.refresh_diagnostics(&Touched::Everything);
         let added: Vec<FolderId> =
             change.added.iter().filter_map(|added| self.add_folder(&added.uri)).collect();
         for &folder in &added {

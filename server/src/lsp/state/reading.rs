@@ -1,5 +1,7 @@
 //! What the editor reads: diagnostics, actions, lenses, hovers, status.
 
+use std::path::PathBuf;
+
 use lsp_types::{CodeActionParams, CodeActionResponse, CodeLens, Hover, HoverParams, Range, Url, request};
 use serde_json::Value;
 use tower_lsp::jsonrpc::Result;
@@ -12,7 +14,7 @@ use super::super::anchors::Lines;
 use super::super::commands::invalid;
 use super::super::diagnostics::{anchor_key, severity};
 use super::super::documents::canonical;
-use super::super::folders::{Folder, FolderId, place};
+use super::super::folders::{Folder, FolderId, Touched, place};
 use super::super::status::{self, Listed, Query};
 use super::super::text::Text;
 use super::super::{hover, lens};
@@ -29,31 +31,30 @@ struct Found<'a> {
 }
 
 impl State {
-    pub(super) fn refresh_diagnostics(&mut self) {
+    pub(super) fn refresh_diagnostics(&mut self, touched: &Touched) {
         let encoding = self.capabilities.encoding;
-        self.published.refresh(&self.folders, &self.documents, &self.anchors, encoding, &self.client);
+        let (folders, documents) = (&self.folders, &self.documents);
+        self.published.refresh(touched, folders, documents, &self.anchors, encoding, &self.client);
     }
 
-    /// Whether a path that the engine gave means this document.
-    pub(super) fn is_at(&self, folder: &Folder, given: &str, path: &str, uri: &Url) -> bool {
-        given == path || (given.starts_with('/') && folder.uris(given, &self.documents).contains(uri))
+    /// Something about this file's document changed, and nothing else.
+    pub(super) fn refresh_file(&mut self, file: PathBuf) {
+        self.refresh_diagnostics(&Touched::Files([file].into()));
     }
 
     fn found<'a>(&'a self, uri: &Url) -> Vec<Found<'a>> {
         let Some(file) = self.file_of(uri) else { return Vec::new() };
         let mut found = Vec::new();
         for folder in &self.folders {
-            let (Some(snapshot), Some(path)) = (folder.snapshot(), folder.repository_path(&file)) else {
-                continue;
-            };
-            for finding in &snapshot.findings {
-                let Some(place) = place(finding).filter(|place| self.is_at(folder, place.path, &path, uri))
-                else {
-                    continue;
-                };
-                let lines = Lines::of_finding(place.start, place.end)
-                    .map(|lines| self.anchors.shown(&anchor_key(folder.id, finding), lines));
-                found.push(Found { folder, snapshot, finding, path: place.path, lines });
+            let Some(running) = folder.running() else { continue };
+            for path in running.paths_of(&file) {
+                for finding in running.findings_on(&path) {
+                    let Some(place) = place(finding) else { continue };
+                    let lines = Lines::of_finding(place.start, place.end)
+                        .map(|lines| self.anchors.shown(&anchor_key(folder.id, finding), lines));
+                    let snapshot = &running.snapshot;
+                    found.push(Found { folder, snapshot, finding, path: place.path, lines });
+                }
             }
         }
         found.sort_by_key(|found| found.lines.map_or((1, 0), |lines| (0, lines.first)));
@@ -80,7 +81,7 @@ impl State {
                 workspace: self.several_folders().then_some(found.folder.uri.as_str()),
                 snapshot: found.snapshot,
                 finding: found.finding,
-                diagnostic: self.published.of_finding(uri, found.finding),
+                diagnostic: self.published.of_finding(uri, found.folder.id, found.finding),
                 path: found.path,
             })
             .collect();
@@ -192,11 +193,11 @@ impl State {
                 let in_file = path.is_none() || finding.detail.file == path;
                 if in_state && in_file {
                     let name = anchor_key(folder.id, finding);
-                    listed.push(Listed { name, item: status::item(&finding.detail, workspace.as_deref()) });
+                    listed.push(Listed { name, finding: &finding.detail, workspace: workspace.clone() });
                 }
             }
         }
-        Ok(status::page(listed, &query))
+        Ok(status::page(&listed, &query))
     }
 
     pub(super) fn several_folders(&self) -> bool {

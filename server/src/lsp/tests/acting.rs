@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::editor::{Session, Setup, finding, question};
@@ -97,7 +99,7 @@ async fn each_offer_is_one_action_with_its_command() {
     let mut session = Session::start(Setup { findings: vec![finding(1, 3, 4)], ..Setup::default() }).await;
     session.editor.diagnostics().await;
     for (offers, title, command, arguments) in cases {
-        session.engine.change(|snapshot| snapshot.findings[0].offers = offers);
+        session.engine.change(|snapshot| Arc::make_mut(&mut snapshot.findings[0]).offers = offers);
         session.sync().await;
         let actions = session.actions("src/a.py", 2, None).await;
         assert_eq!(actions.len(), if title == "Show report" { 1 } else { 2 }, "{title}");
@@ -138,7 +140,8 @@ async fn an_open_question_is_answered_by_action_with_the_recommended_option_firs
     let findings = vec![finding(1, 3, 4)];
     let change = |snapshot: &mut crate::engine::Snapshot| {
         snapshot.questions = vec![question("Q1")];
-        snapshot.findings[0].offers = Offers { question: Some("Q1".into()), ..Offers::default() };
+        Arc::make_mut(&mut snapshot.findings[0]).offers =
+            Offers { question: Some("Q1".into()), ..Offers::default() };
     };
     let mut session = Session::start(Setup { findings, change, ..Setup::default() }).await;
     session.editor.diagnostics().await;
@@ -197,7 +200,7 @@ async fn settled_findings_offer_what_can_still_be_done_and_ignored_ones_nothing(
 async fn an_editor_without_action_objects_gets_commands_and_a_reason_only_where_it_can_be_shown() {
     let off = |snapshot: &mut crate::engine::Snapshot| {
         snapshot.fixing_off = Some("This folder is not trusted; run `fix-loop trust`.".into());
-        snapshot.findings[0].offers.fix = false;
+        Arc::make_mut(&mut snapshot.findings[0]).offers.fix = false;
     };
     let findings = || vec![finding(1, 3, 4)];
     let plain = Setup { capabilities: json!({}), findings: findings(), change: off, ..Setup::default() };

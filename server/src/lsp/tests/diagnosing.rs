@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use lsp_types::Url;
 use serde_json::{Value, json};
 
@@ -78,8 +80,10 @@ async fn an_empty_set_is_sent_when_the_last_finding_of_a_file_goes_and_nothing_t
     session.sync().await;
     session.editor.assert_quiet().await;
 
-    session.engine.change(|snapshot| snapshot.findings[0].detail.state = FindingState::Resolved);
-    session.engine.change(|snapshot| snapshot.findings[0].generation += 1);
+    session
+        .engine
+        .change(|snapshot| Arc::make_mut(&mut snapshot.findings[0]).detail.state = FindingState::Resolved);
+    session.engine.change(|snapshot| Arc::make_mut(&mut snapshot.findings[0]).generation += 1);
     assert_eq!(session.editor.diagnostics().await["diagnostics"].as_array().unwrap().len(), 1);
     session.engine.change(|snapshot| snapshot.findings.clear());
     assert_eq!(session.editor.diagnostics().await["diagnostics"], json!([]));
@@ -124,8 +128,8 @@ async fn lines_put_in_above_move_the_squiggle_at_once_and_the_engine_gets_the_wh
 
     // The engine catches up: the same lines, so nothing is sent but the new generation's data.
     session.engine.change(|snapshot| {
-        snapshot.findings[0].detail.line_start = Some(9);
-        snapshot.findings[0].detail.line_end = Some(10);
+        Arc::make_mut(&mut snapshot.findings[0]).detail.line_start = Some(9);
+        Arc::make_mut(&mut snapshot.findings[0]).detail.line_end = Some(10);
     });
     session.sync().await;
     session.editor.assert_quiet().await;

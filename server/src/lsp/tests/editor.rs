@@ -435,7 +435,7 @@ pub fn snapshot(root: &Path, findings: Vec<FindingView>) -> Snapshot {
         revision: 1,
         root: root.to_owned(),
         status: Status { revision: 1, counts, ..Status::default() },
-        findings,
+        findings: findings.into_iter().map(Arc::new).collect(),
         questions: Vec::new(),
         input_errors: Vec::new(),
         fixing_off: None,
