@@ -14,7 +14,7 @@ use crate::config::Config;
 use crate::process::{Cancel, Supervisor};
 use crate::protocol::{Action, Changes, Event, FailureClass, RestorePoint, Spent, Step, WorkerFailure};
 use crate::workspace::{
-    Checkpoint, CheckpointName, NotStaged, OwnBytes, RepoPath, Scope, StageRefused, Staged, Workspace,
+    Checkpoint, CheckpointName, NotStaged, OwnBytes, RepoPath, Scope, StageRefused, Staged, Workspace, fault,
 };
 
 use super::api::Message;
@@ -54,7 +54,11 @@ pub(super) type Failed = String;
 
 pub(super) async fn carry_out(job: Job) {
     let job = Arc::new(job);
-    let event = match perform(&job).await {
+    let name = name_of(&job.step.action);
+    fault::point(&format!("{name} begins"));
+    let performed = perform(&job).await;
+    fault::point(&format!("{name} ended"));
+    let event = match performed {
         Ok(event) => event,
         // A dispatch that could not be carried out is a worker that failed, through no fault of its own.
         Err(reason) if matches!(job.step.action, Action::Dispatch(_)) => Event::WorkerFailed {
@@ -74,6 +78,20 @@ pub(super) async fn carry_out(job: Job) {
         action: job.step.id,
         event: Box::new(event),
     }));
+}
+
+fn name_of(action: &Action) -> &'static str {
+    match action {
+        Action::Checkpoint => "checkpoint",
+        Action::Dispatch(_) => "dispatch",
+        Action::RunChecks { .. } => "checks",
+        Action::Stage => "stage",
+        Action::Restore { .. } => "restore",
+        Action::PutBack { .. } => "put-back",
+        Action::Prepare => "prepare",
+        Action::Inspect { .. } => "inspect",
+        Action::Ask(_) | Action::Withdraw { .. } | Action::Record(_) | Action::Finish(_) => "driver",
+    }
 }
 
 async fn perform(job: &Arc<Job>) -> Result<Event, Failed> {
@@ -296,8 +314,11 @@ fn restore(job: &Job, to: RestorePoint) -> Result<Event, Failed> {
     };
     let restored = job.tools.workspace.restore(checkpoint, &traces.own).map_err(|error| error.to_string())?;
     let fix = traces.fix_at.get(&point).cloned().unwrap_or_default();
-    job.keep_blocking(Produced::Own { own: traces.own.clone(), fix });
-    if let Some(aside) = restored.set_aside {
+    let mut own = traces.own.clone();
+    own.forget_entries(&restored.index_restored);
+    job.keep_blocking(Produced::Own { own, fix });
+    if let Some(mut aside) = restored.set_aside {
+        aside.restored.clone_from(&restored.restored);
         if !restored.restored.is_empty() {
             let paths: Vec<&str> = restored.restored.iter().map(RepoPath::as_str).collect();
             let kept = job.tools.workspace.ref_name(&aside.name);

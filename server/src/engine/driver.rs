@@ -340,7 +340,7 @@ impl Driver {
         }
     }
 
-    fn keep(&mut self, r#loop: LoopId, action: ActionId, produced: Produced) {
+    pub(super) fn keep(&mut self, r#loop: LoopId, action: ActionId, produced: Produced) {
         if let Produced::Note(note) = &produced {
             self.notice(NoticeLevel::Warning, Some(r#loop), note.clone());
         }

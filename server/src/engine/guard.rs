@@ -231,12 +231,16 @@ pub(super) fn shorten(diff: &str) -> String {
 pub(super) fn put_back(job: &Job, paths: &BTreeSet<String>) -> Result<Event, Failed> {
     let workspace = &job.tools.workspace;
     let failed = |error: workspace::WorkspaceError| error.to_string();
+    let mut own = job.traces.own.clone();
     let mut fix = job.traces.fix.clone();
     for path in paths.iter().filter_map(|path| RepoPath::new(path).ok()) {
         let of_path = |aside: &&SetAside| aside.changes.iter().any(|change| change.path == path);
         let Some(aside) = job.traces.set_aside.iter().rev().find(of_path) else { continue };
         let mut wanted = aside.clone();
         wanted.changes.retain(|change| change.path == path);
+        // The loop's own again, and known as that before they are in the tree.
+        own.record_changes(&wanted.changes);
+        job.keep_blocking(Produced::Own { own: own.clone(), fix: fix.clone() });
         let back = workspace.put_back(&wanted).map_err(failed)?;
         let present = workspace.file_state(&path).map_err(failed)?;
         // Also where an earlier try, which was interrupted, brought it back already.
@@ -248,12 +252,12 @@ pub(super) fn put_back(job: &Job, paths: &BTreeSet<String>) -> Result<Event, Fai
             job.keep_blocking(Produced::Note(format!("{} was not put back: {}", left.path, left.why)));
         }
     }
-    job.keep_blocking(Produced::Own { own: job.traces.own.clone(), fix: fix.clone() });
+    job.keep_blocking(Produced::Own { own: own.clone(), fix: fix.clone() });
     let changed: Vec<RepoPath> = fix.keys().cloned().collect();
     let then = workspace.states_at(job.last_checkpoint()?, &changed).map_err(failed)?;
     let in_scope = fix.iter().filter(|(path, state)| then.get(*path) != Some(*state));
     let everything = job.scope(Vec::new())?;
-    let mine = loops_own(&observe(job, job.first_checkpoint()?, &everything)?, &job.traces.own);
+    let mine = loops_own(&observe(job, job.first_checkpoint()?, &everything)?, &own);
     let changes = Changes {
         in_scope: in_scope.map(|(path, _)| path.to_string()).collect(),
         tree: Some(TreeId(workspace::TreeId::of(&mine).as_str().to_owned())),

@@ -163,6 +163,8 @@ pub enum Produced {
     Scoped(BTreeMap<String, Scope>),
     /// What the user changed between two rounds.
     Rebased(Rebased),
+    /// The loop's own bytes once what an interrupted worker or check left was looked at.
+    LeftBehind(OwnBytes),
     /// What was put into the index on behalf of this loop.
     Staged(Staged),
     /// The checks as they ran before the fix.

@@ -12,7 +12,7 @@ use super::api::{FindingView, NoticeLevel, Refusal, RefusalKind, Reply};
 use super::commands::{done, refuse};
 use super::driver::{Answers, Driver};
 use super::ledger::{Entry, LoopFinding, LoopId, Opened};
-use super::running::MachineStart;
+use super::running::{LoopRun, MachineStart};
 use super::status::FindingState;
 use super::{batch, checking, restoring, starting, view};
 use crate::workspace::RepoPath;
@@ -436,6 +436,7 @@ impl Driver {
                 }
             }
         }
+        self.record_leftovers();
         self.mark_interrupted();
         if self.setup.answers == Answers::Recommended {
             for id in self.interrupted.clone() {
@@ -446,6 +447,29 @@ impl Driver {
                     Err(refusal) => (NoticeLevel::Error, refusal.message),
                 };
                 self.notice(level, Some(id), said);
+            }
+        }
+    }
+
+    /// What the interrupted workers and checks left is the loop's own; what changes from now on is the user's.
+    fn record_leftovers(&mut self) {
+        let Some(workspace) = self.workspace.clone() else { return };
+        let left: Vec<(LoopId, Step)> = self
+            .state
+            .loops
+            .values()
+            .filter(|run| run.is_working() && run.writes_in_the_users_tree())
+            .filter_map(|run| Some((run.id(), was_at_work(run).into_iter().next()?)))
+            .filter(|(id, step)| !self.state.loops[id].left_behind.contains(&step.id))
+            .collect();
+        for (id, step) in left {
+            match restoring::left_behind(&workspace, &self.config, &self.state.loops[&id]) {
+                Ok(produced) => {
+                    for produced in produced {
+                        self.keep(id, step.id, produced);
+                    }
+                }
+                Err(error) => self.notice(NoticeLevel::Error, Some(id), error.to_string()),
             }
         }
     }
@@ -484,15 +508,11 @@ impl Driver {
             .filter(|step| !matches!(step.action, Action::Ask(_)))
             .cloned()
             .collect();
-        let dispatches: Vec<Step> = outstanding
-            .iter()
-            .filter(|step| matches!(step.action, Action::Dispatch(_)) && run.begun.contains(&step.id))
-            .cloned()
-            .collect();
-        if !dispatches.is_empty()
+        let at_work = was_at_work(run);
+        if let Some(first) = at_work.first().cloned()
             && let Some(workspace) = self.workspace.clone()
         {
-            // Whatever the interrupted worker left is the loop's own; it is set aside as objects before it is undone.
+            // Whatever the interrupted worker or check left is set aside as objects before it is undone.
             let run = &self.state.loops[&id];
             let produced = if run.writes_in_the_users_tree() {
                 restoring::interrupted(&workspace, &self.config, run)
@@ -501,11 +521,7 @@ impl Driver {
             }
             .map_err(|error| Refusal { kind: RefusalKind::Environment, message: error.to_string() })?;
             for produced in produced {
-                self.write(Entry::Produced {
-                    r#loop: id,
-                    action: dispatches[0].id,
-                    produced: Box::new(produced),
-                });
+                self.write(Entry::Produced { r#loop: id, action: first.id, produced: Box::new(produced) });
             }
         }
         if !go_on {
@@ -513,9 +529,7 @@ impl Driver {
             return done(format!("loop {id} is restored and ended; its findings are open"));
         }
         for step in outstanding {
-            if matches!(step.action, Action::Dispatch(_))
-                && dispatches.iter().any(|begun| begun.id == step.id)
-            {
+            if matches!(step.action, Action::Dispatch(_)) && at_work.iter().any(|begun| begun.id == step.id) {
                 self.feed(id, Event::Interrupted { action: step.id });
             } else {
                 self.start_action(id, step);
@@ -523,6 +537,17 @@ impl Driver {
         }
         done(format!("loop {id} goes on"))
     }
+}
+
+/// What was begun, not ended, and may have written into the tree by programs of others.
+fn was_at_work(run: &LoopRun) -> Vec<Step> {
+    let writes = |step: &&Step| match step.action {
+        Action::Dispatch(_) => true,
+        Action::RunChecks { .. } => run.writes_in_the_users_tree(),
+        _ => false,
+    };
+    let outstanding = run.view.outstanding.iter().filter(writes);
+    outstanding.filter(|step| run.begun.contains(&step.id)).cloned().collect()
 }
 
 fn count(number: usize, what: &str) -> String {

@@ -1,7 +1,7 @@
 //! Restores outside of a running loop: `undo`, and what an interrupted worker left.
 
 use crate::config::Config;
-use crate::workspace::{OwnBytes, Place, Scope, Workspace, WorkspaceError};
+use crate::workspace::{Checkpoint, Observation, OwnBytes, RepoPath, Scope, Workspace, WorkspaceError};
 
 use super::guard;
 use super::ledger::Produced;
@@ -16,47 +16,76 @@ pub(super) fn undo(workspace: &Workspace, traces: &Traces) -> Result<Vec<String>
     Ok(restored.left_alone.iter().map(|left| format!("{} ({})", left.path, left.why)).collect())
 }
 
-/// A worker that was at work when its driver died: everything since its checkpoint is kept as objects and put back. Gives
-/// what has to go into the ledger first.
+/// What a worker or a check that was at work when its driver died has left, as far as it can be told: everything since the
+/// checkpoint. Looked at as soon as the next driver starts, since whatever changes later is the user's.
+pub(super) fn left_behind(
+    workspace: &Workspace,
+    config: &Config,
+    run: &LoopRun,
+) -> Result<Vec<Produced>, WorkspaceError> {
+    let Some(checkpoint) = last_checkpoint(&run.traces) else { return Ok(Vec::new()) };
+    let mut seen = observe(workspace, checkpoint)?;
+    seen.changes.retain(|change| !guard::is_inbox(config, &change.path));
+    let mut own: OwnBytes = run.traces.own.clone();
+    own.record(&seen);
+    own.record_taken(&seen.index_taken);
+    let mut produced = Vec::new();
+    produced.push(Produced::LeftBehind(own));
+    if !seen.breaches.is_empty() {
+        let what: Vec<String> = seen.breaches.iter().map(ToString::to_string).collect();
+        produced
+            .push(Produced::Note(format!("while the interrupted worker was at work: {}", what.join("; "))));
+    }
+    Ok(produced)
+}
+
+/// Puts back what [`left_behind`] found, which is kept as objects first. Gives what has to go into the ledger.
 pub(super) fn interrupted(
     workspace: &Workspace,
     config: &Config,
     run: &LoopRun,
 ) -> Result<Vec<Produced>, WorkspaceError> {
-    let traces = &run.traces;
-    let Some(checkpoint) = traces.last_checkpoint.and_then(|action| traces.checkpoints.get(&action)) else {
-        return Ok(Vec::new());
-    };
-    let nothing: [&str; 0] = [];
-    let Ok(scope) = Scope::new(workspace.root(), &nothing, &[]) else { return Ok(Vec::new()) };
-    let mut own: OwnBytes = traces.own.clone();
+    let Some(checkpoint) = last_checkpoint(&run.traces) else { return Ok(Vec::new()) };
+    let mut own: OwnBytes = run.traces.own.clone();
     let mut produced = Vec::new();
     loop {
-        let mut seen = workspace.observe(checkpoint, &scope, &[])?;
-        seen.changes.retain(|change| !guard::is_inbox(config, &change.path));
-        own.record(&seen);
-        produced.push(Produced::Own { own: own.clone(), fix: traces.fix.clone() });
-        let changes: Vec<_> =
-            seen.changes.iter().filter(|change| change.place != Place::Users).cloned().collect();
+        let mut seen = observe(workspace, checkpoint)?;
+        seen.changes.retain(|change| !guard::is_inbox(config, &change.path) && own.holds(change));
+        seen.index_taken.retain(|change| own.holds_entry(change));
         let mut back = Vec::new();
-        if !changes.is_empty() {
-            let aside = workspace.set_aside(checkpoint, &changes)?;
+        if !seen.changes.is_empty() {
+            let aside = workspace.set_aside(checkpoint, &seen.changes)?;
             for left in &aside.left_alone {
                 produced.push(Produced::Note(format!("{} stays as it is: {}", left.path, left.why)));
             }
             back.clone_from(&aside.restored);
+            let paths: Vec<&str> = back.iter().map(RepoPath::as_str).collect();
+            let kept = workspace.ref_name(&aside.name);
+            produced.push(Produced::Note(format!(
+                "changed while the interrupted worker was at work, undone, and kept as {kept}: {}",
+                paths.join(", ")
+            )));
             produced.push(Produced::SetAside(aside));
         }
         workspace.untake_index(&seen.index_taken)?;
-        if !seen.breaches.is_empty() {
-            let what: Vec<String> = seen.breaches.iter().map(ToString::to_string).collect();
-            produced.push(Produced::Note(format!("the interrupted worker: {}", what.join("; "))));
-        }
         // With the rules for what git ignores back, what they hid can be seen.
         if !back.iter().any(guard::are_rules) {
             return Ok(produced);
         }
+        let seen = observe(workspace, checkpoint)?;
+        own.record(&seen);
+        produced.push(Produced::Own { own: own.clone(), fix: run.traces.fix.clone() });
     }
+}
+
+fn last_checkpoint(traces: &Traces) -> Option<&Checkpoint> {
+    traces.last_checkpoint.and_then(|action| traces.checkpoints.get(&action))
+}
+
+fn observe(workspace: &Workspace, checkpoint: &Checkpoint) -> Result<Observation, WorkspaceError> {
+    let nothing: [&str; 0] = [];
+    let scope = Scope::new(workspace.root(), &nothing, &[]).expect("an empty scope is always valid");
+    workspace.observe(checkpoint, &scope, &[])
 }
 
 /// The same for a converging loop: its own worktree goes back to what it was when the worker began. The user's tree is none

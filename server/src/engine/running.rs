@@ -137,6 +137,8 @@ pub struct LoopRun {
     pub traces: Traces,
     /// Begun and not answered yet.
     pub begun: BTreeSet<ActionId>,
+    /// Interrupted, and what they left behind is known.
+    pub left_behind: BTreeSet<ActionId>,
     pub started_at: Option<u64>,
     pub ended_at: Option<u64>,
     /// Bytes restored by `undo`.
@@ -155,6 +157,7 @@ impl LoopRun {
             view,
             traces: Traces::default(),
             begun: BTreeSet::new(),
+            left_behind: BTreeSet::new(),
             started_at: None,
             ended_at: None,
             undone: false,
@@ -300,10 +303,21 @@ impl LoopRun {
                     line.outcome = Some(outcome);
                 }
             }
-            Produced::SetAside(set_aside) => traces.set_aside.push(set_aside),
+            Produced::SetAside(set_aside) => {
+                for change in &set_aside.changes {
+                    if set_aside.restored.contains(&change.path) {
+                        traces.own.forget(change);
+                    }
+                }
+                traces.set_aside.push(set_aside);
+            }
             Produced::Own { own, fix } => {
                 traces.own = own;
                 traces.fix = fix;
+            }
+            Produced::LeftBehind(own) => {
+                traces.own = own;
+                self.left_behind.insert(action);
             }
             Produced::Scoped(scopes) => traces.scopes.extend(scopes),
             Produced::Rebased(rebased) => rebased.apply(traces),

@@ -64,6 +64,7 @@ impl State {
             Entry::Begun { r#loop, action } => {
                 if let Some(run) = self.loops.get_mut(&r#loop) {
                     run.begun.insert(action);
+                    run.left_behind.remove(&action);
                 }
             }
             Entry::Produced { r#loop, action, produced } => {

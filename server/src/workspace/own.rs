@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::index::IndexEntry;
+use super::index::{IndexChange, IndexEntry};
 use super::object::FileState;
 use super::observe::{Change, Observation, Place};
 use super::path::RepoPath;
@@ -45,6 +45,44 @@ impl OwnBytes {
                 known.push(entry.new.clone());
             }
         }
+    }
+
+    /// Adds the index entries that were found changed while only the loop was at work.
+    pub fn record_taken(&mut self, taken: &[IndexChange]) {
+        for change in taken {
+            let known = self.entries.entry(change.path.clone()).or_default();
+            if !known.contains(&change.after) {
+                known.push(change.after.clone());
+            }
+        }
+    }
+
+    /// A path is back as it was before a change: of the states that the loop gave it, only that one can still be the loop's.
+    /// Should the user come to write the same bytes as the loop did, they are the user's.
+    pub fn forget(&mut self, change: &Change) {
+        if let Some(known) = self.files.get_mut(&change.path) {
+            known.retain(|state| *state == change.before);
+            if known.is_empty() {
+                self.files.remove(&change.path);
+            }
+        }
+    }
+
+    /// The same for the index entries of paths that were put back.
+    pub fn forget_entries(&mut self, paths: &[RepoPath]) {
+        for path in paths {
+            self.entries.remove(path);
+        }
+    }
+
+    /// Whether a path is now as the loop left it.
+    pub fn holds(&self, change: &Change) -> bool {
+        self.has_state(&change.path, change.after.as_ref())
+    }
+
+    /// Whether an index entry is now as the loop left it.
+    pub fn holds_entry(&self, change: &IndexChange) -> bool {
+        self.has_entries(&change.path, &change.after)
     }
 
     /// Adds all that another record holds.

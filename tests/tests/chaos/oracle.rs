@@ -33,6 +33,12 @@ impl Told {
         loops.iter().all(|one| one["state"] == "finished")
     }
 
+    /// Whether f1 is in a list of the report.
+    pub fn says(&self, list: &str) -> bool {
+        let ids = self.report.as_ref().and_then(|report| report[list].as_array());
+        ids.is_some_and(|ids| ids.iter().any(|id| id == "f1"))
+    }
+
     /// Whether a path is named: in its own spelling, or as JSON spells it.
     fn names(&self, path: &Path) -> bool {
         let plain = path.to_string_lossy().into_owned();
@@ -98,7 +104,10 @@ pub fn judge(world: &mut World, told: &Told, deeds: &[Deeds]) -> Vec<String> {
     judge_index(world, &now, &mut wrong);
     judge_leftovers(world, &mut wrong);
     judge_words(world, &now, told, deeds, &mut wrong);
-    if told.ended() && !matches!(told.stands().as_str(), "resolved" | "demoted" | "manual") {
+    if told.ended()
+        && !told.says("resolved")
+        && !matches!(told.stands().as_str(), "resolved" | "demoted" | "manual")
+    {
         judge_restored(world, &now, told, &mut wrong);
     }
     world.settle(now);
@@ -127,7 +136,11 @@ fn judge_tree(world: &World, now: &Seen, wrong: &mut Vec<String>) {
             let here = tokens_at(&now.tree, &path);
             for token in tokens_at(&world.base.tree, &path) {
                 let excused = removed.contains(&token) || world.beside.contains(&token);
-                if world.is_alive(&token) && !excused && !here.contains(&token) {
+                if world.is_alive(&token)
+                    && world.is_at_home(&path, &token)
+                    && !excused
+                    && !here.contains(&token)
+                {
                     wrong.push(format!("{path:?} lost the user's {token}: {} → {}", shown(was), shown(is)));
                 }
             }
@@ -219,7 +232,7 @@ fn judge_leftovers(world: &World, wrong: &mut Vec<String>) {
 fn judge_words(world: &World, now: &Seen, told: &Told, deeds: &[Deeds], wrong: &mut Vec<String>) {
     let locked = world.repo.exists(".git/index.lock");
     if let Some(report) = &told.report {
-        let has = |list: &str| report[list].as_array().is_some_and(|ids| ids.iter().any(|id| id == "f1"));
+        let has = |list: &str| told.says(list);
         let fixed = match now.tree.get(Path::new("app.txt")) {
             Some(Entry::File { bytes, .. }) => !String::from_utf8_lossy(bytes).contains("BAD"),
             _ => true,
@@ -232,7 +245,9 @@ fn judge_words(world: &World, now: &Seen, told: &Told, deeds: &[Deeds], wrong: &
         }
         let expected =
             if has("resolved") || has("demoted") { [Some(0), Some(0)] } else { [Some(1), Some(0)] };
-        if !expected.contains(&told.code) && !locked {
+        // A file that became a link is another file, so that what is said of it is another finding.
+        let linked = matches!(now.tree.get(Path::new("app.txt")), Some(Entry::Link(_)));
+        if !expected.contains(&told.code) && !locked && !linked {
             wrong.push(format!("exit code {:?} for {report:#}", told.code));
         }
     }

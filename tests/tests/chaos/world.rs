@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use fix_loop_tests::{Entry, Repo, finding};
@@ -41,6 +41,8 @@ pub struct World {
     pub removed: BTreeMap<PathBuf, BTreeSet<String>>,
     /// Tokens written beside a worker: what cannot be told from the fix may be staged with it.
     pub beside: BTreeSet<String>,
+    /// Where the user wrote each token: elsewhere it may go with whatever brought it there.
+    homes: BTreeSet<(PathBuf, String)>,
     /// Paths that the user touched since the loop began; in the index, too.
     pub touched: BTreeSet<PathBuf>,
 }
@@ -123,6 +125,7 @@ impl World {
             alive: BTreeSet::new(),
             removed: BTreeMap::new(),
             beside: BTreeSet::new(),
+            homes: BTreeSet::new(),
             touched: BTreeSet::new(),
             repo,
         }
@@ -210,6 +213,12 @@ impl World {
         let before = self.repo.tree();
         act.perform(&self.repo);
         let now = self.repo.tree();
+        // What the user wrote beside a worker, and the worker destroyed before anybody could look, nobody can keep.
+        if act.destroys() && self.beside.iter().any(|token| self.alive.contains(token)) {
+            let after = self.durable();
+            let beside = self.beside.clone();
+            self.alive.retain(|token| !beside.contains(token) || after.contains(token));
+        }
         for path in before.keys() {
             let gone = &tokens_at(&before, path) - &tokens_at(&now, path);
             if !gone.is_empty() {
@@ -229,6 +238,7 @@ impl World {
             if self.base.tree.get(&path) != now.tree.get(&path)
                 || self.base.index.get(&path) != now.index.get(&path)
             {
+                self.homes.extend(tokens_at(&now.tree, &path).into_iter().map(|token| (path.clone(), token)));
                 self.touched.insert(path);
             }
         }
@@ -284,6 +294,10 @@ impl World {
     pub fn lost(&mut self) -> Vec<String> {
         let durable = self.durable();
         self.alive.iter().filter(|token| !durable.contains(*token)).cloned().collect()
+    }
+
+    pub fn is_at_home(&self, path: &Path, token: &str) -> bool {
+        self.homes.contains(&(path.to_path_buf(), token.to_owned()))
     }
 
     pub fn is_alive(&self, token: &str) -> bool {
