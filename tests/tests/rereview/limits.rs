@@ -100,7 +100,7 @@ fn allowed(repo: &Repo, agent: &Agent, kind: &str, model: &str) {
     let output = answer(repo, &asked, "Yes").args(["--text", "letters only", "--format", "json"]).expect(0);
     assert_eq!(fixers(agent).len(), 3, "{kind}: {output}");
     let third = fixers(agent)[2].clone();
-    assert_eq!((third["loop"].as_str(), third["round"].as_u64()), (Some("2"), Some(1)), "{kind}");
+    assert_eq!((third["loop"].as_str(), third["round"].as_u64()), (Some("L2"), Some(1)), "{kind}");
     assert_eq!(third["previous"].as_array().map(Vec::len), Some(2), "{kind}: it is told what was tried");
     assert!(output.stderr.contains("decided: "), "{kind}: the decision is recorded\n{output}");
     assert_eq!(models(&output.json()).pop(), Some(json!(model)), "{kind}");
