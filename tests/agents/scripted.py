@@ -23,6 +23,7 @@ Steps, in the order given:
                                   print a ReviewOutput with this verdict on every finding of the brief
   {"commit": message}             commit everything
   {"footer": object}              print the footer of `converge` as the worktree really is, with these keys over it
+  {"prose": object}               the same footer as models write it: prose, a block that is no footer, and YAML in a fence
   {"consolidate": {n: verdict}}   print a checker's report: one root cause per finding of the brief, CONFIRMED unless named
   {"close": {id: state}}          print a closer's report: every root cause of the brief RESOLVED unless named
   {"raw": text}                   print anything
@@ -155,6 +156,8 @@ def follow(steps, brief, log):
             subprocess.run(["git", "commit", "--quiet", "-m", step["commit"]], check=True)
         elif "footer" in step:
             print(json.dumps(footer(brief, step["footer"])), flush=True)
+        elif "prose" in step:
+            print(prose(footer(brief, step["prose"])), flush=True)
         elif "consolidate" in step:
             said = [
                 {
@@ -206,6 +209,14 @@ def footer(brief, over):
         "tree": "dirty" if git("status", "--porcelain") else "clean", "validation": "PASS",
         "validation_command": "sh check.sh", "blocked_by": None, **over,
     }
+
+
+def prose(footer):
+    lines = "\n".join(f"  {key}: {json.dumps(value)}" for key, value in footer.items())
+    return (
+        "I began with this, which is not my result:\n\n```yaml\nWORKER_RESULT:\n  phase: fix\n  status: BLOCKED\n"
+        f"  head: 0000000\n```\n\nThen I went on.\n\n```yaml\nWORKER_RESULT:\n{lines}\n```\n"
+    )
 
 
 def judgement(step, brief):

@@ -67,6 +67,10 @@ pub mod step {
     pub fn footer(over: Value) -> Step {
         json!({"footer": over})
     }
+    /// The same footer in prose and YAML, after a block that is not the last one.
+    pub fn prose(over: Value) -> Step {
+        json!({"prose": over})
+    }
     /// A checker that confirms every finding but those named by their number.
     pub fn consolidate(verdicts: Value) -> Step {
         json!({"consolidate": verdicts})
@@ -132,6 +136,12 @@ impl Script {
     pub fn when(mut self, when: Value, steps: impl IntoIterator<Item = Step>) -> Script {
         let steps: Vec<Step> = steps.into_iter().collect();
         self.rules.push(json!({"when": when, "do": steps}));
+        self
+    }
+
+    /// Another script's rules, after these.
+    pub fn and(mut self, other: Script) -> Script {
+        self.rules.extend(other.rules);
         self
     }
 

@@ -5,12 +5,14 @@
 //! for time to pass, only for something to happen, with a deadline that is far beyond a slow machine.
 
 mod agent;
+mod check;
 mod lsp;
 mod program;
 mod repo;
 mod text;
 
 pub use agent::{Agent, Script, Step, step};
+pub use check::HeldCheck;
 pub use lsp::{LspClient, Question};
 pub use program::{FixLoop, Output, Running, binary};
 pub use repo::{Entry, Repo, finding};

@@ -143,6 +143,7 @@ impl RunReport {
             }
             report.place(driver, finding);
         }
+        let mut blocks: Vec<(bool, String)> = Vec::new();
         for run in driver.state.loops.values().filter(|run| !driver.ended_before.contains(&run.id())) {
             report.workers.extend(run.traces.workers.iter().map(|worker| Worker {
                 id: format!("{}.w{}", run.id(), worker.worker.0),
@@ -156,12 +157,15 @@ impl RunReport {
                 tokens: worker.tokens,
                 outcome: worker.outcome.clone().unwrap_or_else(|| "interrupted".into()),
             }));
-            if let Some(block) = run.view.finished.as_ref().and_then(|ending| ending.block.clone()) {
-                report.blocks.push(block);
-            } else if let Some(gate) = run.paused_gate() {
-                report.blocks.push(gate.text());
+            let is_subject = subject(driver).is_some_and(|subject| subject.id() == run.id());
+            let block = run.view.finished.as_ref().and_then(|ending| ending.block.clone());
+            if let Some(block) = block.or_else(|| run.paused_gate().map(|gate| gate.text())) {
+                blocks.push((is_subject, block));
             }
         }
+        // The loop that this is about has the last word.
+        blocks.sort_by_key(|(is_subject, _)| *is_subject);
+        report.blocks = blocks.into_iter().map(|(_, block)| block).collect();
         report.judge(driver, refused, workable);
         report
     }
@@ -220,14 +224,15 @@ impl RunReport {
         let open = self.gate.open_confirmed_findings;
         let gate = &mut self.gate;
         // The gate of `converge` is its machine's own.
-        let converge =
-            driver.state.loops.values().rev().find(|run| run.opened.start.protocol() == "converge");
+        let converge = subject(driver);
         let rereview = driver
             .state
             .loops
             .values()
             .rev()
             .filter(|run| matches!(run.opened.start, MachineStart::Rereview(_)))
+            // The user let another loop go on with it: that one says how it ended.
+            .filter(|run| driver.state.follower(run.id()).is_none())
             .filter_map(|run| run.view.finished.as_ref())
             .find(|ending| matches!(ending.how, EndedHow::Blocked | EndedHow::Failed));
         if let Some(run) = converge.filter(|_| protocol(driver) == "converge") {
@@ -296,6 +301,21 @@ impl RunReport {
         gate.final_head = driver.workspace.as_ref().and_then(|workspace| workspace.head_id());
         gate.review_base = driver.inbox.review_base();
     }
+}
+
+/// The converging loop that the report is about: the one that was answered, else the newest one of this branch that this
+/// process had to do with.
+fn subject(driver: &Driver) -> Option<&LoopRun> {
+    let converging = || driver.state.loops.values().rev().filter(|run| !run.writes_in_the_users_tree());
+    let ours = || converging().filter(|run| !driver.ended_before.contains(&run.id()));
+    let branch = driver.workspace.as_ref().and_then(|workspace| workspace.branch());
+    let is_here =
+        |run: &&LoopRun| run.traces.managed.as_ref().is_none_or(|managed| managed.users_branch == branch);
+    ours()
+        .find(|run| driver.answered == Some(run.id()))
+        .or_else(|| ours().find(is_here))
+        .or_else(|| ours().next())
+        .or_else(|| converging().next())
 }
 
 /// The protocol that the report is about: an answer goes on with the loop that asked, whatever the configuration says.

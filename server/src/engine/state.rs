@@ -125,6 +125,11 @@ impl State {
         LoopId(self.loops.keys().next_back().map_or(1, |last| last.0 + 1))
     }
 
+    /// The loop that goes on with what another one left, if the user let one.
+    pub fn follower(&self, id: LoopId) -> Option<&LoopRun> {
+        self.loops.values().find(|run| run.opened.follows == Some(id))
+    }
+
     /// The loop that is queued, working or waiting on this finding.
     pub fn live_loop(&self, fingerprint: &str) -> Option<&LoopRun> {
         self.loops.values().find(|run| !run.is_ended() && run.has(fingerprint))

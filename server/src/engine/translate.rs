@@ -72,8 +72,16 @@ impl Asked<'_> {
 pub(super) fn report(said: Said, asked: &Asked) -> Result<Report, String> {
     Ok(match said {
         Said::Fix(fix) => match fix.footer {
-            Some(footer) => Report::Committed { footer: of_footer(&footer), summary: fix.summary },
-            None => Report::Fixer(FixerReport {
+            // Nothing was committed, by its own word.
+            Some(footer)
+                if !matches!(
+                    fix.status,
+                    report::FixStatus::AlreadyResolved | report::FixStatus::Declined
+                ) =>
+            {
+                Report::Committed { footer: of_footer(&footer), summary: fix.summary }
+            }
+            _ => Report::Fixer(FixerReport {
                 status: match fix.status {
                     report::FixStatus::Fixed => FixerStatus::Fixed,
                     report::FixStatus::AlreadyResolved => FixerStatus::AlreadyResolved,

@@ -149,7 +149,7 @@ fn loops(driver: &Driver) -> Vec<StatusLoop> {
             state: loop_state(driver, run),
             round: run.view.round,
             max_rounds: run.view.max_rounds,
-            findings: ids(run),
+            findings: ids(driver, run),
             agent: run
                 .traces
                 .workers
@@ -164,9 +164,10 @@ fn loops(driver: &Driver) -> Vec<StatusLoop> {
 }
 
 /// What a loop is about: the findings that it was opened with, and those that it came upon.
-fn ids(run: &LoopRun) -> Vec<serde_json::Value> {
+fn ids(driver: &Driver, run: &LoopRun) -> Vec<serde_json::Value> {
     let mut ids = run.shown_ids();
-    let found = run.traces.found.iter().filter(|found| !is_gone(run, found) && !run.has(&found.key.0));
+    let found =
+        run.traces.found.iter().filter(|found| !is_gone(driver, run, found) && !run.has(&found.key.0));
     ids.extend(found.map(|found| Listed::found_id(found, &run.id().to_string()).into()));
     ids
 }
@@ -261,7 +262,7 @@ pub(super) fn findings(driver: &Driver) -> Vec<Arc<FindingView>> {
             shown.push(Arc::new(of_listed(driver, &listed, &questions)));
         }
         for found in &run.traces.found {
-            if is_gone(run, found) || !seen.insert(found.key.0.clone()) {
+            if is_gone(driver, run, found) || !seen.insert(found.key.0.clone()) {
                 continue;
             }
             let mut listed = Listed::found(found, &run.id().to_string());
@@ -272,13 +273,18 @@ pub(super) fn findings(driver: &Driver) -> Vec<Arc<FindingView>> {
     shown
 }
 
-/// A regression that was never settled ended with the bytes that caused it: fixed in a later round, or restored.
-fn is_gone(run: &LoopRun, found: &crate::protocol::NewFinding) -> bool {
-    let ended_without_it =
-        run.view.finished.as_ref().is_some_and(|ending| {
-            matches!(ending.how, EndedHow::Done | EndedHow::Cancelled | EndedHow::Stopped)
-        });
-    found.caused_by.is_some() && ended_without_it && !run.traces.settled.contains_key(&found.key)
+/// A regression that was never settled ended with the bytes that caused it: fixed in a later round, restored, or fixed by
+/// the loop that followed.
+fn is_gone(driver: &Driver, run: &LoopRun, found: &crate::protocol::NewFinding) -> bool {
+    let ended = |run: &LoopRun| run.view.finished.as_ref().map(|ending| ending.how);
+    let without_it = matches!(ended(run), Some(EndedHow::Done | EndedHow::Cancelled | EndedHow::Stopped));
+    let mut after = driver.state.follower(run.id());
+    let mut followed_up = false;
+    while let Some(follower) = after {
+        followed_up |= ended(follower) == Some(EndedHow::Done);
+        after = driver.state.follower(follower.id());
+    }
+    found.caused_by.is_some() && (without_it || followed_up) && !run.traces.settled.contains_key(&found.key)
 }
 
 fn of_listed(driver: &Driver, listed: &Listed, questions: &[QuestionView]) -> FindingView {

@@ -45,10 +45,15 @@ pub(super) fn look(job: &Job, changes: &mut Changes) -> Result<(), Failed> {
         let paths: Vec<&str> = seen.index_taken.iter().map(|taken| taken.path.as_str()).collect();
         changes.notes.push(format!("in your own checkout, the index was changed: {}", paths.join(", ")));
     }
+    // What is committed there was the user's to commit; only what lies about uncommitted is asked about.
+    let committed = seen.breaches.iter().any(|breach| matches!(breach, Breach::HeadMoved { .. }));
+    let unclean = if committed { workspace.unclean_paths().map_err(text)? } else { Vec::new() };
+    let lies_about = |path: &str| !committed || unclean.iter().any(|unclean| unclean == path);
     let foreign: Vec<Change> = seen
         .changes
         .into_iter()
         .filter(|change| change.place != Place::Users && !is_ours(job, change))
+        .filter(|change| lies_about(change.path.as_str()))
         .collect();
     if foreign.is_empty() {
         return Ok(());

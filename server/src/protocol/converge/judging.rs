@@ -44,6 +44,10 @@ impl Converge {
                     Report::AxisReviewed { axis: named, findings, footer } if named == axis => {
                         if footer.done {
                             self.axes.insert(axis, AxisState::Reviewed);
+                            for finding in &findings {
+                                let by = self.named_by.entry(finding.key.clone()).or_insert(axis);
+                                *by = axis.min(*by);
+                            }
                             self.take_findings(findings);
                         } else {
                             unusable = Some((PauseKind::Decision, blocked(&footer)));
@@ -472,7 +476,9 @@ fn untrue(seen: &Inspected, claimed: Option<&str>) -> Option<String> {
         wrong.push("the worktree is not clean".to_owned());
     }
     if !seen.base_is_ancestor {
-        wrong.push("the review base is not an ancestor of the head".to_owned());
+        wrong.push(
+            "the review base, or a commit that was there before, is not an ancestor of the head".to_owned(),
+        );
     }
     (!wrong.is_empty()).then(|| wrong.join("; "))
 }

@@ -30,6 +30,8 @@ pub struct Converge {
     pub(super) held: Vec<(Step, Event)>,
     /// What the review or the source named, and what regressions came up: workable ones only.
     pub(super) findings: Vec<NewFinding>,
+    /// Which axis named what.
+    pub(super) named_by: BTreeMap<FindingKey, Axis>,
     pub(super) ledger: Ledger,
     /// The lowest burden so far.
     pub(super) best: Option<u32>,
@@ -67,6 +69,7 @@ impl Converge {
             touched: false,
             held: Vec::new(),
             findings: Vec::new(),
+            named_by: BTreeMap::new(),
             ledger: Ledger::default(),
             best: None,
             recovered: false,
@@ -145,6 +148,8 @@ impl Converge {
 
     /// To the checker, or to the end where nothing is workable.
     pub(super) fn check_findings(&mut self) {
+        // Whichever axis ended first: the same findings are always numbered in the same way.
+        self.findings.sort_by_key(|finding| self.named_by.get(&finding.key).copied());
         if self.findings.is_empty() {
             self.finish_pass("no finding to work on")
         } else {

@@ -114,7 +114,8 @@ impl Converge {
             self.last_worker
         );
         let detail = format!(
-            "The loop works in a worktree of its own and nothing of it belongs into your checkout. What is there now is kept              and stays as it is until you answer. Put back, the worker's result is void.\nFiles: {paths}\n{diff}"
+            "The loop works in a worktree of its own, and nothing of it belongs into your checkout. What is there now is \
+             kept, and stays as it is until you answer. Put back, the worker's result is void.\nFiles: {paths}\n{diff}"
         );
         self.ask(
             Asked::Checkout(job, held),
