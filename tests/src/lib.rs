@@ -6,12 +6,14 @@
 
 mod agent;
 mod lsp;
+mod model;
 mod program;
 mod repo;
 mod text;
 
 pub use agent::{Agent, Script, Step, step};
 pub use lsp::{LspClient, Question};
+pub use model::{Model, Replies};
 pub use program::{FixLoop, Output, Running, binary};
 pub use repo::{Entry, Repo, finding};
 pub use text::{env_path, only_in_ci, repository_root};

@@ -294,9 +294,11 @@ fn editor_settings_can_never_name_a_command() {
     let settings = json!({
         "check": [{"name": "unit", "command": ["evil"]}],
         "agents": {
-            "mine": {"command": ["evil"], "env": {"LD_PRELOAD": "evil.so"}, "pass_env": ["SECRET"], "timeout": "1m"},
+            "mine": {"command": ["evil"], "env": {"LD_PRELOAD": "evil.so"}, "pass_env": ["SECRET"], "preset": "claude",
+                "kind": "cli", "model_args": ["-c", "evil"], "effort_args": ["--evil"], "timeout": "1m"},
             "other": {"command": ["evil"]},
         },
+        "roles": {"fixer": {"brief": "evil.md", "model": "small"}},
     });
     let plain = load(file, "", None).unwrap();
     let loaded = load(file, "", Some(settings)).unwrap();
@@ -306,8 +308,24 @@ fn editor_settings_can_never_name_a_command() {
     assert!(loaded.config.agents["mine"].env.is_empty() && loaded.config.agents["mine"].pass_env.is_none());
     assert_eq!(loaded.config.agents["mine"].timeout, Some(Duration::from_secs(60)));
     assert_eq!(loaded.commands_hash, plain.commands_hash);
-    let keys =
-        ["check", "agents.mine.command", "agents.mine.env", "agents.mine.pass_env", "agents.other.command"];
+    assert_eq!(
+        loaded.config.agents["mine"],
+        AgentConfig { timeout: Some(Duration::from_secs(60)), ..plain.config.agents["mine"].clone() }
+    );
+    let fixer = loaded.config.role(RoleName::Fixer);
+    assert_eq!((fixer.brief, fixer.model.as_deref()), (None, Some("small")));
+    let keys = [
+        "check",
+        "roles.fixer.brief",
+        "agents.mine.command",
+        "agents.mine.env",
+        "agents.mine.pass_env",
+        "agents.mine.preset",
+        "agents.mine.kind",
+        "agents.mine.model_args",
+        "agents.mine.effort_args",
+        "agents.other.command",
+    ];
     assert_eq!(loaded.notes.len(), keys.len(), "{:?}", loaded.notes);
     for (note, key) in loaded.notes.iter().zip(keys) {
         assert!(note.contains(&format!("`fixLoop.{key}`")), "{note}");

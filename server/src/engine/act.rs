@@ -28,6 +28,8 @@ pub(super) struct Tools {
     pub workspace: Arc<Workspace>,
     pub supervisor: Supervisor,
     pub config: Arc<Config>,
+    /// What the editor holds unsaved in the user's tree.
+    pub buffers: crate::agents::Buffers,
     /// `--agent`: the fixer's agent.
     pub agent: Option<String>,
 }

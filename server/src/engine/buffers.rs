@@ -6,14 +6,29 @@ use std::sync::Arc;
 use super::api::BufferEvent;
 use super::ledger::LoopId;
 use super::running::Traces;
+use crate::agents;
+use crate::workspace::transplant;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Buffers {
     open: BTreeMap<String, Buffer>,
     /// Every save of this session: when, which path, which bytes.
     saves: Vec<(u64, String, Arc<str>)>,
     /// Loops for which the user said to use the saved files.
     accepted: BTreeSet<LoopId>,
+    /// The same for agents that read through the client.
+    for_agents: agents::Buffers,
+}
+
+impl Default for Buffers {
+    fn default() -> Self {
+        Buffers {
+            open: BTreeMap::new(),
+            saves: Vec::new(),
+            accepted: BTreeSet::new(),
+            for_agents: agents::Buffers::new(|before, after, onto| transplant(before, after, onto).ok()),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -25,6 +40,12 @@ struct Buffer {
 
 impl Buffers {
     pub fn take(&mut self, event: BufferEvent) {
+        let path = match &event {
+            BufferEvent::Opened { path, .. }
+            | BufferEvent::Changed { path, .. }
+            | BufferEvent::Saved { path, .. }
+            | BufferEvent::Closed { path } => path.clone(),
+        };
         match event {
             BufferEvent::Opened { path, text } => {
                 self.open.insert(path, Buffer { saved: text.clone(), text });
@@ -44,6 +65,15 @@ impl Buffers {
                 self.open.remove(&path);
             }
         }
+        match self.open.get(&path) {
+            Some(buffer) => self.for_agents.set(&path, buffer.saved.clone(), buffer.text.clone()),
+            None => self.for_agents.remove(&path),
+        }
+    }
+
+    /// The unsaved texts as they are at any time from now on.
+    pub fn for_agents(&self) -> agents::Buffers {
+        self.for_agents.clone()
     }
 
     /// The editor shows text that is in no file.

@@ -70,6 +70,7 @@ impl Place {
             cwd: self.repo(),
             transcript_dir: self.root.path().join("workers"),
             limit: Duration::from_secs(300),
+            buffers: fix_loop::agents::Buffers::none(),
             started: None,
         }
     }

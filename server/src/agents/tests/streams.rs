@@ -215,6 +215,7 @@ fn job(role: Role, agent: AgentSpec) -> Job {
         cwd: "/repo".into(),
         transcript_dir: "/tmp".into(),
         limit: std::time::Duration::from_secs(1),
+        buffers: crate::agents::Buffers::none(),
         started: None,
     }
 }
