@@ -5,7 +5,8 @@
 
 Prints its port, answers until its standard input closes, and appends every request to RECORD. Speaks the Anthropic
 Messages, OpenAI Responses and Chat Completions and Gemini APIs, streaming or not. SCRIPT is a list of steps; the n-th
-request that offers tools gets the n-th step (the last one repeats), every other request gets a plain "ok".
+request that offers tools gets the n-th step (the last one repeats), every other request gets a plain "ok",
+or the smallest object that fits the schema that it asks for.
 
 SCRIPT may also be a list of rules, [{"when": {...}, "do": [step, ...]}, ...], for runs with several workers. A request
 gets the step of the first rule that matches it whose number is that of the answers that the conversation already holds,
@@ -109,6 +110,18 @@ def by_rule(rule, answers, workspace):
         if answers >= len(steps):
             step = {"say": text}
     return step
+
+
+def smallest(schema):
+    """Something that fits a JSON Schema."""
+    if schema.get("enum"):
+        return schema["enum"][0]
+    kind = schema.get("type", "object")
+    kind = (kind[0] if isinstance(kind, list) else kind).lower()
+    if kind == "object":
+        wanted = schema.get("required") or []
+        return {name: smallest(one) for name, one in (schema.get("properties") or {}).items() if name in wanted}
+    return {"integer": schema.get("minimum", 1), "number": schema.get("minimum", 1), "boolean": False, "array": []}.get(kind, "ok")
 
 
 def memory():
@@ -264,7 +277,9 @@ class Handler(BaseHTTPRequestHandler):
             body = {}
         tools = offered(api, body)
         with LOCK:
-            step = {"say": "ok"}
+            settings = body.get("generationConfig") or {}
+            schema = settings.get("responseJsonSchema") or settings.get("responseSchema")
+            step = {"say": json.dumps(smallest(schema)) if schema else "ok"}
             entry = {"path": self.path, "tools": sorted(tools), "agent": self.headers.get("user-agent"),
                      "at": int(time.time() * 1000), "body": body}
             if WATCH:

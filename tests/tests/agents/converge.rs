@@ -84,7 +84,7 @@ pub fn a_review_is_checked_fixed_in_the_worktree_and_closed_to_a_passing_gate() 
     let output = repo.fix_loop(["review"]).run();
 
     assert_eq!(output.code, Some(0), "{output}\n{:?}", model.workers());
-    let gate = parse_gate(&output.stdout).unwrap_or_else(|| panic!("no LOOP_GATE\n{output}"));
+    let gate = parse_gate(&output.stderr).unwrap_or_else(|| panic!("no LOOP_GATE\n{output}"));
     assert_eq!((gate.verdict, gate.open_confirmed_findings), (Verdict::Pass, 0), "{output}");
     let mut workers = model.workers();
     // Both axes are reviewed side by side.

@@ -46,17 +46,22 @@ fn each_preset_sees_its_own_secrets_and_no_other() {
         ("mine", vec!["MY_PASSWORD"]),
         ("other", vec![]),
     ];
+    for (name, expected) in cases {
+        let seen = seen_by(name);
+        let seen: BTreeSet<&str> = seen.lines().filter(|variable| SECRETS.contains(variable)).collect();
+        assert_eq!(seen, expected.into_iter().collect(), "{name}");
+    }
+}
+
+/// The names of the variables that a stand-in for this agent's program is given.
+fn seen_by(name: &str) -> String {
     let mut repo = Repo::with(&[("app.txt", "one\n")]);
-    // Stand-ins for all programs: each tells what it was given, and does nothing.
     let bin = repo.outside().join("bin");
     std::fs::create_dir_all(&bin).expect("a fresh folder");
-    for (name, _) in &cases {
-        let program = bin.join(name);
-        let script =
-            format!("#!/bin/sh\nenv | cut -d= -f1 > '{}/{name}.seen'\ncat > /dev/null\n", bin.display());
-        std::fs::write(&program, script).expect("a fresh folder");
-        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("it is ours");
-    }
+    let (program, seen) = (bin.join(name), bin.join("seen"));
+    let script = format!("#!/bin/sh\nenv | cut -d= -f1 > '{}'\ncat > /dev/null\n", seen.display());
+    std::fs::write(&program, script).expect("a fresh folder");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("it is ours");
     repo.config(
         "[agents.mine]\ncommand = [\"mine\"]\npass_env = [\"MY_PASSWORD\"]\n[agents.other]\ncommand = [\"other\"]\n",
     );
@@ -65,14 +70,6 @@ fn each_preset_sees_its_own_secrets_and_no_other() {
     for secret in SECRETS {
         repo.set_env(secret, "secret");
     }
-    for (name, expected) in cases {
-        let output = repo.fix_loop(["run", "--trust", "--agent", name, "--format", "json"]).run();
-        let seen = std::fs::read_to_string(bin.join(format!("{name}.seen")))
-            .unwrap_or_else(|error| panic!("{name} was not started: {error}\n{output}"));
-        let seen: BTreeSet<&str> = seen.lines().filter(|name| SECRETS.contains(name)).collect();
-        assert_eq!(seen, expected.into_iter().collect(), "{name}");
-        // The loop waits for an answer; the next agent begins one of its own.
-        repo.fix_loop(["defer", "f1"]).expect(0);
-        repo.fix_loop(["reopen", "f1"]).expect(0);
-    }
+    let output = repo.fix_loop(["run", "--trust", "--agent", name, "--format", "json"]).run();
+    std::fs::read_to_string(seen).unwrap_or_else(|error| panic!("{name} was not started: {error}\n{output}"))
 }

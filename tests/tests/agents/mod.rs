@@ -5,6 +5,7 @@
 
 mod acp;
 mod converge;
+mod costs;
 mod environment;
 mod failing;
 mod rounds;
@@ -115,5 +116,13 @@ mod claude_converge {
     #[ignore = "agents: needs FIX_LOOP_CLAUDE"]
     fn a_review_is_checked_fixed_in_the_worktree_and_closed_to_a_passing_gate() {
         super::converge::a_review_is_checked_fixed_in_the_worktree_and_closed_to_a_passing_gate();
+    }
+}
+
+mod cost_table {
+    #[test]
+    #[ignore = "agents: measures the programs that are there"]
+    fn one_fix_takes_no_request_beyond_the_agents_own() {
+        super::costs::what_one_fix_costs();
     }
 }

@@ -96,6 +96,7 @@ pub fn a_second_file_that_is_asked_for_and_approved_is_staged_too(program: Progr
         .when(
             json!({"role": "fixer", "says": ["What the user decided", "Approve expanded scope"]}),
             [
+                json!({"read": FACTOR.0}),
                 json!({"edit": FACTOR.0, "old": FACTOR.1, "new": FACTOR.2}),
                 json!({"report": fixed("turned the sign")}),
             ],

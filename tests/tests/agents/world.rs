@@ -242,6 +242,11 @@ pub fn use_model(repo: &mut Repo, program: Program, port: u16) {
             repo.set_env("OPENAI_API_KEY", "test");
         }
         Program::Gemini => {
+            // An endpoint in the environment alone makes it choose a way to log in that it then refuses.
+            let folder = home.join(".gemini");
+            std::fs::create_dir_all(&folder).expect("the home can be written");
+            let settings = json!({"security": {"auth": {"selectedType": "gemini-api-key"}}});
+            std::fs::write(folder.join("settings.json"), settings.to_string()).expect("a fresh folder");
             repo.set_env("GEMINI_API_KEY", "test");
             repo.set_env("GOOGLE_GEMINI_BASE_URL", endpoint);
         }
