@@ -51,7 +51,7 @@ impl Buffers {
     }
 
     /// What an agent that asks for a path is shown in place of what stands in the file; nothing where nothing is unsaved.
-    pub(super) fn shown(&self, path: &str, in_file: &str) -> Option<String> {
+    pub fn shown(&self, path: &str, in_file: &str) -> Option<String> {
         let unsaved = self.unsaved.read().unwrap_or_else(PoisonError::into_inner).get(path).cloned()?;
         let both = (self.carry_over)(unsaved.saved.as_bytes(), in_file.as_bytes(), unsaved.text.as_bytes());
         // Where both changed the same lines, the user's text is what the editor shows.
@@ -59,7 +59,7 @@ impl Buffers {
     }
 
     /// What has to stand in the file when an agent that was shown one text writes another.
-    pub(super) fn to_file(&self, shown: &str, written: &str, in_file: &str) -> Option<String> {
+    pub fn to_file(&self, shown: &str, written: &str, in_file: &str) -> Option<String> {
         let text = (self.carry_over)(shown.as_bytes(), written.as_bytes(), in_file.as_bytes())?;
         String::from_utf8(text).ok()
     }

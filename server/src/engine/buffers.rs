@@ -127,4 +127,28 @@ mod tests {
         buffers.take(BufferEvent::Closed { path: path() });
         assert!(!buffers.is_dirty("a.py"));
     }
+
+    #[test]
+    fn agents_see_unsaved_text_with_what_was_changed_on_disk_and_none_that_is_saved() {
+        let text = |text: &str| -> Arc<str> { text.into() };
+        let mut buffers = Buffers::default();
+        let path = || "a.py".to_string();
+        let agents = buffers.for_agents();
+        let saved = "one\ntwo\nthree\nfour\n";
+        buffers.take(BufferEvent::Opened { path: path(), text: text(saved) });
+        assert_eq!(agents.shown("a.py", saved), None);
+        buffers.take(BufferEvent::Changed { path: path(), text: text("mine\ntwo\nthree\nfour\n") });
+        assert_eq!(agents.shown("a.py", saved).as_deref(), Some("mine\ntwo\nthree\nfour\n"));
+        let fixed = "one\ntwo\nTHREE\nfour\n";
+        assert_eq!(agents.shown("a.py", fixed).as_deref(), Some("mine\ntwo\nTHREE\nfour\n"));
+        assert_eq!(agents.shown("b.py", saved), None);
+        let (shown, written) = ("mine\ntwo\nthree\nfour\n", "mine\ntwo\nthree\nFOUR\n");
+        assert_eq!(agents.to_file(shown, written, fixed).as_deref(), Some("one\ntwo\nTHREE\nFOUR\n"));
+        assert_eq!(agents.to_file(shown, "theirs\ntwo\nthree\nfour\n", fixed), None, "the user's own line");
+        buffers.take(BufferEvent::Saved { path: path(), text: text("mine\ntwo\nthree\nfour\n") });
+        assert_eq!(agents.shown("a.py", saved), None);
+        buffers.take(BufferEvent::Changed { path: path(), text: text("more\n") });
+        buffers.take(BufferEvent::Closed { path: path() });
+        assert_eq!(agents.shown("a.py", saved), None, "what was not saved is gone with its buffer");
+    }
 }
