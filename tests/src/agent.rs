@@ -2,10 +2,18 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
 use crate::{DEADLINE, Repo, repository_root};
+
+static BRIEF: LazyLock<jsonschema::Validator> = LazyLock::new(|| {
+    let text =
+        fs::read_to_string(repository_root().join("server/schemas/brief.json")).expect("it is published");
+    let schema = serde_json::from_str(&text).expect("it is JSON");
+    jsonschema::validator_for(&schema).expect("it is a schema")
+});
 
 /// One step of a recipe.
 pub type Step = Value;
@@ -178,13 +186,18 @@ impl Agent {
         toml
     }
 
-    /// Every brief so far, in the order of the dispatches.
+    /// Every brief so far, in the order of the dispatches. Each fits the published schema.
     pub fn briefs(&self) -> Vec<Value> {
-        (1..)
+        let briefs: Vec<Value> = (1..)
             .map(|number| self.log.join(format!("{number:03}.json")))
             .map_while(|path| fs::read_to_string(path).ok())
             .map(|text| serde_json::from_str(&text).expect("a brief is JSON"))
-            .collect()
+            .collect();
+        for brief in &briefs {
+            let fits = BRIEF.validate(brief).map_err(|error| format!("{error} at {}", error.instance_path()));
+            assert_eq!(fits, Ok(()), "server/schemas/brief.json does not fit {brief:#}");
+        }
+        briefs
     }
 
     /// The briefs' roles and rounds, such as `["fixer 1", "verifier 1"]`.

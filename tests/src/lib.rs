@@ -7,6 +7,7 @@
 mod agent;
 mod check;
 mod lsp;
+mod model;
 mod program;
 mod repo;
 mod text;
@@ -14,6 +15,7 @@ mod text;
 pub use agent::{Agent, Script, Step, step};
 pub use check::HeldCheck;
 pub use lsp::{LspClient, Question};
+pub use model::{Model, Replies};
 pub use program::{FixLoop, Output, Running, binary};
 pub use repo::{Entry, Repo, finding};
 pub use text::{env_path, only_in_ci, repository_root};

@@ -1,7 +1,7 @@
 //! A real git repository in a folder of its own, with a home folder and a git configuration of its own.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -16,6 +16,7 @@ use crate::FixLoop;
 pub struct Repo {
     folder: TempDir,
     root: PathBuf,
+    variables: BTreeMap<String, OsString>,
 }
 
 /// What stands at a path, to compare byte for byte.
@@ -34,7 +35,7 @@ impl Repo {
         let root = base.join("repo");
         fs::create_dir_all(&root).expect("a fresh folder");
         fs::create_dir_all(base.join("home")).expect("a fresh folder");
-        let repo = Repo { folder, root };
+        let repo = Repo { folder, root, variables: BTreeMap::new() };
         repo.git(["init", "--quiet", "--initial-branch=main"]);
         repo.git(["config", "user.name", "Test"]);
         repo.git(["config", "user.email", "test@example.invalid"]);
@@ -61,6 +62,11 @@ impl Repo {
     /// Beside the repository: what belongs to a test but not to the project.
     pub fn outside(&self) -> PathBuf {
         self.folder.path().canonicalize().expect("lives as long as self")
+    }
+
+    /// Sets a variable of everything that is started for this repository from now on.
+    pub fn set_env(&mut self, name: &str, value: impl Into<OsString>) {
+        self.variables.insert(name.to_owned(), value.into());
     }
 
     /// The `HOME` of every program that is started for this repository.
@@ -219,6 +225,7 @@ impl Repo {
             ("PYTHONDONTWRITEBYTECODE", "1"),
         ]);
         command.env("HOME", self.home());
+        command.envs(&self.variables);
     }
 }
 

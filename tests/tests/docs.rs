@@ -79,28 +79,49 @@ fn the_published_schemas_are_what_the_program_prints() {
     for name in ["config", "findings"] {
         let printed = repo.fix_loop(["schema", name]).expect(0).json();
         assert!(printed.get("$schema").is_some(), "{name} says which JSON Schema it is");
-        let path = repository_root().join(format!("server/schemas/{name}.json"));
-        if std::env::var_os("FIX_LOOP_UPDATE_DOCS").is_some() {
-            let text = serde_json::to_string_pretty(&printed).expect("JSON can be written");
-            fs::write(&path, text + "\n").expect("the file can be written");
-        }
-        let Ok(text) = fs::read_to_string(&path) else { panic!("{} is not there", path.display()) };
-        let published: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
-        assert_eq!(published, printed, "{}", path.display());
+        is_published(name, &printed);
     }
 }
 
 #[test]
 fn the_published_schemas_of_reports_are_those_that_agents_are_given() {
     for (name, schema) in fix_loop::agents::schema::all_schemas() {
-        let path = repository_root().join(format!("server/schemas/{name}.json"));
-        if std::env::var_os("FIX_LOOP_UPDATE_DOCS").is_some() {
-            let text = serde_json::to_string_pretty(&schema).expect("JSON can be written");
-            fs::write(&path, text + "\n").expect("the file can be written");
-        }
-        let Ok(text) = fs::read_to_string(&path) else { panic!("{} is not there", path.display()) };
-        let published: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
-        assert_eq!(published, schema, "{}", path.display());
+        is_published(&name, &schema);
+    }
+}
+
+fn is_published(name: &str, schema: &serde_json::Value) {
+    let path = repository_root().join(format!("server/schemas/{name}.json"));
+    if std::env::var_os("FIX_LOOP_UPDATE_DOCS").is_some() {
+        let text = serde_json::to_string_pretty(schema).expect("JSON can be written");
+        fs::write(&path, text + "\n").expect("the file can be written");
+    }
+    let Ok(text) = fs::read_to_string(&path) else { panic!("{} is not there", path.display()) };
+    let published: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
+    assert_eq!(&published, schema, "{}", path.display());
+}
+
+#[test]
+fn the_published_schema_of_briefs_is_that_of_the_type() {
+    // Every brief that an end-to-end test looks at is held against it: see `Agent::briefs`.
+    is_published("brief", &fix_loop::agents::brief::schema());
+}
+
+#[test]
+fn a_brief_that_lacks_something_does_not_fit_its_schema() {
+    let schema = fix_loop::agents::brief::schema();
+    let validator = jsonschema::validator_for(&schema).expect("it is a schema");
+    let text = fs::read_to_string(repository_root().join("docs/agents.md")).expect("it is there");
+    let shown: serde_json::Value = serde_json::from_str(blocks(&text, "json")[0]).expect("it is JSON");
+    assert_eq!(validator.validate(&shown).map_err(|error| error.to_string()), Ok(()), "docs/agents.md");
+    for (key, wrong) in
+        [("role", "boss".into()), ("round", 0.into()), ("findings", 1.into()), ("scope", "a.py".into())]
+    {
+        let mut brief = shown.clone();
+        brief[key] = wrong;
+        assert!(!validator.is_valid(&brief), "{key}");
+        brief.as_object_mut().expect("an object").remove(key);
+        assert!(!validator.is_valid(&brief), "without {key}");
     }
 }
 

@@ -3,6 +3,7 @@
 //! `tests/run` sorts these by the name of their module: `lsp`, `agents` and `editors` are tiers of their own, all others
 //! are the tier `git`.
 
+mod agents;
 mod chaos;
 mod cli;
 mod converge;

@@ -5,18 +5,32 @@
 
 Prints its port, answers until its standard input closes, and appends every request to RECORD. Speaks the Anthropic
 Messages, OpenAI Responses and Chat Completions and Gemini APIs, streaming or not. SCRIPT is a list of steps; the n-th
-request that offers tools gets the n-th step (the last one repeats), every other request gets a plain "ok". Steps:
+request that offers tools gets the n-th step (the last one repeats), every other request gets a plain "ok",
+or the smallest object that fits the schema that it asks for.
+
+SCRIPT may also be a list of rules, [{"when": {...}, "do": [step, ...]}, ...], for runs with several workers. A request
+gets the step of the first rule that matches it whose number is that of the answers that the conversation already holds,
+so a request that is tried again gets the same step again. The last one repeats; a repeated report is said as text.
+`when` may name `role` and `round` (as Fix Loop's briefs tell them), `says` and `lacks` (text, or a list of texts, that
+stand in what the user said). A request that no rule matches is refused and recorded with `"rule": null`.
+
+With FAKEMODEL_WATCH=FILE each record holds the peak memory of the process whose id stands in FILE and of all that it
+started; the first request waits until the file is there. Steps:
 
     {"read": PATH}  {"edit": PATH, "old": TEXT, "new": TEXT}  {"write": PATH, "text": TEXT}  {"shell": COMMAND}
     {"report": OBJECT}     through the agent's structured-output tool where it offers one, else as text
     {"say": TEXT}          {"http": STATUS}  {"garbage": true}  {"cut": true}  {"hang": true}
 
-Paths are absolute. A tool that the request does not offer is asked for all the same: an agent must survive that.
+Paths are absolute, or relative to the workspace of the brief. `$HEAD` in a report is the commit that is checked out
+there. A tool that the request does not offer is asked for all the same: an agent must survive that.
 """
 import json
 import os
+import re
+import subprocess
 import sys
 import threading
+import time
 import uuid
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -24,6 +38,109 @@ SCRIPT = json.load(open(sys.argv[1]))
 RECORD = sys.argv[2]
 LOCK = threading.Lock()
 TURN = 0
+WATCH = os.environ.get("FAKEMODEL_WATCH")
+
+# How the brief of each role begins.
+OPENINGS = {
+    "fixer": "You fix review findings", "verifier": "You verify fixes", "reviewer": "You review the work",
+    "checker": "You check review findings", "closer": "You decide which root causes are closed",
+    "recoverer": "You recover a fix", "diagnoser": "You diagnose why", "final_gate": "You are the final gate",
+}
+
+
+def texts(value):
+    """Every string in a value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from texts(item)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from texts(item)
+
+
+def conversation(api, body):
+    """What the user said so far, and how many answers there were."""
+    if api == "responses":
+        items = body.get("input") or []
+        items = items if isinstance(items, list) else [{"role": "user", "content": items}]
+        answers = sum(1 for one in items if one.get("role") == "assistant" or str(one.get("type")).endswith("_call"))
+    else:
+        items = body.get("contents" if api == "gemini" else "messages") or []
+        answers = sum(1 for one in items if one.get("role") in ("assistant", "model"))
+    said = [one for one in items if one.get("role") == "user"]
+    return "\n".join(texts([one.get("content", one.get("parts")) for one in said])), answers
+
+
+def told(said):
+    """Role, round and workspace of the brief in what the user said."""
+    role = next((role for role, opening in OPENINGS.items() if opening in said), None)
+    round = re.search(r"This is round (\d+)", said)
+    place = re.search(r"in the (?:repository|worktree)\s+at\s+(\S+?)[.,;]?\s", said)
+    return role, int(round[1]) if round else None, place[1] if place else None
+
+
+def matching(said, role, round):
+    """The number of the first rule that matches."""
+    def all_of(wanted):
+        return [wanted] if isinstance(wanted, str) else wanted
+    for number, rule in enumerate(SCRIPT):
+        when = rule.get("when", {})
+        if (when.get("role", role) == role and when.get("round", round) == round
+                and all(text in said for text in all_of(when.get("says", [])))
+                and not any(text in said for text in all_of(when.get("lacks", [])))):
+            return number
+    return None
+
+
+def by_rule(rule, answers, workspace):
+    """The step, with its paths and revisions as they are in the workspace."""
+    steps = rule["do"]
+    step = dict(steps[min(answers, len(steps) - 1)])
+    for key in ("read", "edit", "write"):
+        if key in step and workspace:
+            step[key] = os.path.join(workspace, step[key])
+    if "report" in step:
+        text = json.dumps(step["report"])
+        if "$HEAD" in text:
+            head = subprocess.run(["git", "-C", workspace, "rev-parse", "HEAD"], capture_output=True, text=True)
+            text = text.replace("$HEAD", head.stdout.strip())
+        step["report"] = json.loads(text)
+        if answers >= len(steps):
+            step = {"say": text}
+    return step
+
+
+def smallest(schema):
+    """Something that fits a JSON Schema."""
+    if schema.get("enum"):
+        return schema["enum"][0]
+    kind = schema.get("type", "object")
+    kind = (kind[0] if isinstance(kind, list) else kind).lower()
+    if kind == "object":
+        wanted = schema.get("required") or []
+        return {name: smallest(one) for name, one in (schema.get("properties") or {}).items() if name in wanted}
+    return {"integer": schema.get("minimum", 1), "number": schema.get("minimum", 1), "boolean": False, "array": []}.get(kind, "ok")
+
+
+def memory():
+    """Peak memory in KiB: of the watched process, and of all that it started in sum."""
+    while not os.path.exists(WATCH):
+        time.sleep(0.01)
+    watched = int(open(WATCH).read())
+    parents, peaks = {}, {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            status = dict(line.split(":", 1) for line in open("/proc/%s/status" % pid) if ":" in line)
+            parents[int(pid)], peaks[int(pid)] = int(status["PPid"]), int(status.get("VmHWM", "0 kB").split()[0])
+        except (OSError, ValueError, KeyError):
+            continue
+    started, ring = set(), {watched}
+    while ring:
+        ring = {pid for pid, parent in parents.items() if parent in ring} - started
+        started |= ring
+    return {"fix_loop": peaks.get(watched, 0), "started": sum(peaks.get(pid, 0) for pid in started)}
 
 
 def offered(api, body):
@@ -160,12 +277,24 @@ class Handler(BaseHTTPRequestHandler):
             body = {}
         tools = offered(api, body)
         with LOCK:
-            with open(RECORD, "a") as record:
-                record.write(json.dumps({"path": self.path, "tools": sorted(tools), "body": body}) + "\n")
-            step = {"say": "ok"}
-            if api and tools:
+            settings = body.get("generationConfig") or {}
+            schema = settings.get("responseJsonSchema") or settings.get("responseSchema")
+            step = {"say": json.dumps(smallest(schema)) if schema else "ok"}
+            entry = {"path": self.path, "tools": sorted(tools), "agent": self.headers.get("user-agent"),
+                     "at": int(time.time() * 1000), "body": body}
+            if WATCH:
+                entry["memory"] = memory()
+            if api and tools and SCRIPT and "do" in SCRIPT[0]:
+                said, answers = conversation(api, body)
+                role, round, workspace = told(said)
+                number = matching(said, role, round)
+                entry.update(role=role, round=round, rule=number, answers=answers, said=said)
+                step = {"http": 400} if number is None else by_rule(SCRIPT[number], answers, workspace)
+            elif api and tools:
                 step = SCRIPT[min(TURN, len(SCRIPT) - 1)]
                 TURN += 1
+            with open(RECORD, "a") as record:
+                record.write(json.dumps(entry) + "\n")
         if api is None:
             if "count" in path:
                 return self.reply(200, {"input_tokens": 100, "totalTokens": 100})

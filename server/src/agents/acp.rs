@@ -4,6 +4,7 @@
 //! relied on: most agents write straight to disk, and the scope guard of the engine is what enforces. A follow-up for a
 //! missing report is a second prompt in the same session.
 
+use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -16,6 +17,7 @@ use tokio::sync::mpsc::{self, UnboundedSender};
 use tokio::time::timeout;
 use tokio_util::compat::{TokioAsyncReadCompatExt as _, TokioAsyncWriteCompatExt as _};
 
+use super::buffers::Buffers;
 use super::excerpt;
 use super::failure::{FailureClass, classify};
 use super::follow_up::{follow_up, missing_from};
@@ -37,6 +39,7 @@ struct Desk {
     /// Paths that may be written, relative to the workspace; empty for roles that only read.
     scope: Vec<String>,
     may_edit: bool,
+    buffers: Buffers,
     progress: Option<UnboundedSender<Progress>>,
     seen: Mutex<Seen>,
 }
@@ -47,6 +50,8 @@ struct Seen {
     text: String,
     cost_usd: Option<f64>,
     denied: Vec<String>,
+    /// Texts that are in no file, as the agent was last shown or has last written them.
+    unsaved: HashMap<String, String>,
 }
 
 /// How the conversation ended.
@@ -62,6 +67,7 @@ impl Dispatch<'_> {
             workspace: self.job.cwd.canonicalize().unwrap_or_else(|_| self.job.cwd.clone()),
             scope: self.job.brief.scope.iter().map(|path| normal(path)).collect(),
             may_edit: self.job.brief.role.may_edit(),
+            buffers: self.job.buffers.clone(),
             progress: self.progress.clone(),
             seen: Mutex::default(),
         });
@@ -394,7 +400,22 @@ impl Desk {
         if !meta.is_file() || meta.len() > LONGEST_READ {
             return Err(format!("{} is not an ordinary file of readable size", path.display()));
         }
-        let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let in_file =
+            std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let relative = self.relative(&path);
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = match self.buffers.shown(&relative, &in_file) {
+            Some(text) => {
+                seen.unsaved.insert(relative, text.clone());
+                text
+            }
+            None => {
+                // Saved meanwhile: what the agent sees and what stands in the file are one again.
+                seen.unsaved.remove(&relative);
+                in_file
+            }
+        };
+        drop(seen);
         if request.line.is_none() && request.limit.is_none() {
             return Ok(text);
         }
@@ -412,7 +433,26 @@ impl Desk {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         }
-        std::fs::write(&path, &request.content).map_err(|error| format!("{}: {error}", path.display()))
+        let text = self.to_file(&path, &request.content)?;
+        std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))
+    }
+
+    /// What a write means for the file: all of it, or the change of the unsaved text that the agent was shown.
+    fn to_file(&self, path: &Path, written: &str) -> Result<String, String> {
+        let relative = self.relative(path);
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(shown) = seen.unsaved.get_mut(&relative) else { return Ok(written.to_owned()) };
+        let in_file =
+            std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let text = self.buffers.to_file(shown, written, &in_file).ok_or_else(|| {
+            format!("{relative} has unsaved changes in the editor on the lines that this would change; report it as blocked")
+        })?;
+        written.clone_into(shown);
+        Ok(text)
+    }
+
+    fn relative(&self, path: &Path) -> String {
+        path.strip_prefix(&self.workspace).unwrap_or(path).to_string_lossy().into_owned()
     }
 
     /// The path inside the workspace that is really meant, whether it exists yet or not.
@@ -438,7 +478,7 @@ impl Desk {
             return Err("this role may only read".to_owned());
         }
         let real = self.inside(path)?;
-        let relative = real.strip_prefix(&self.workspace).unwrap_or(&real).to_string_lossy().into_owned();
+        let relative = self.relative(&real);
         if self.scope.contains(&relative) {
             return Ok(real);
         }

@@ -59,6 +59,8 @@ pub struct Cli {
     pub output: Output,
     /// What asks for the version, without cost.
     pub version: Vec<String>,
+    /// The oldest version that knows the arguments above.
+    pub oldest: Option<[u32; 3]>,
 }
 
 /// How a JSON Schema is passed.
@@ -181,6 +183,7 @@ impl Cli {
             prompt: Vec::new(),
             output: Output::Text,
             version: vec!["--version".into()],
+            oldest: None,
         }
     }
 

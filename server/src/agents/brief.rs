@@ -1,12 +1,14 @@
 //! What a subagent is given (DESIGN 13): the standard input of a `command` agent, and the source of every prompt.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::role::{ProtocolName, Role};
+use crate::findings::Finding;
 
 /// One dispatch, complete: a subagent is told nothing else and is never told anything twice.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Brief {
     pub schema_version: SchemaVersion,
     pub role: Role,
@@ -14,11 +16,13 @@ pub struct Brief {
     #[serde(rename = "loop")]
     pub loop_id: String,
     /// From 1.
+    #[schemars(range(min = 1))]
     pub round: u32,
     pub worker: String,
     /// The folder to work in, absolute.
     pub workspace: String,
     /// Findings as in DESIGN 5, with the ids 1…n.
+    #[schemars(with = "Vec<Finding>")]
     pub findings: Vec<Value>,
     /// The paths that may be changed, relative to the workspace.
     pub scope: Vec<String>,
@@ -34,7 +38,15 @@ pub struct Brief {
     /// What is asked beyond the ordinary work of the role.
     pub instructions: String,
     /// The JSON Schema of the report.
+    #[schemars(with = "serde_json::Map<String, Value>")]
     pub report_schema: Value,
+}
+
+/// The JSON Schema of a brief, published as `server/schemas/brief.json`.
+pub fn schema() -> Value {
+    let mut schema = Value::from(schemars::schema_for!(Brief));
+    schema["title"] = Value::from("Brief v1");
+    schema
 }
 
 impl Brief {
@@ -62,20 +74,20 @@ pub(super) fn id_text(id: &Value) -> String {
 }
 
 /// The only version there is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum SchemaVersion {
     #[default]
     #[serde(rename = "v1")]
     V1,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NamedCheck {
     pub name: String,
     pub command: Vec<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Previous {
     pub round: u32,
     pub worker: String,
@@ -85,7 +97,7 @@ pub struct Previous {
     pub failing: Vec<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Answered {
     pub question: String,
     pub choice: String,

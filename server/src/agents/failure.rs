@@ -99,6 +99,7 @@ const ACCOUNT: &[&str] = &[
     "unauthorized",
     "authenticat",
     "authoriz",
+    "auth method",
     "api key",
     "api_key",
     "x-api-key",

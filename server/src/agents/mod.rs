@@ -14,10 +14,12 @@
 //! | [`stream`] | reading what agents write while they work |
 //! | [`failure`] | whose fault a failure is, and what to do |
 //! | [`run`], [`suggested`], [`acp`] | running one dispatch |
+//! | `buffers` | unsaved text of the editor, for agents that read through the client |
 
 pub mod acp;
 pub mod agent;
 pub mod brief;
+mod buffers;
 mod excerpt;
 pub mod failure;
 mod follow_up;
@@ -40,10 +42,11 @@ mod tests;
 
 pub use agent::{AgentSpec, Kind};
 pub use brief::Brief;
+pub use buffers::Buffers;
 pub use failure::{Failure, FailureClass};
 pub use parse::{ReportProblem, parse_report};
 pub use presets::{detect, preset};
-pub use probe::{Probe, probe};
+pub use probe::{Probe, probe, probe_within};
 pub use prompt::prompt;
 pub use report::Report;
 pub use role::{ProtocolName, Role};

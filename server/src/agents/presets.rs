@@ -37,6 +37,13 @@ pub fn preset(name: &str) -> Option<AgentSpec> {
                 "ANTHROPIC_*",
                 "CLAUDE_CODE_OAUTH_TOKEN",
                 "CLAUDE_CODE_API_KEY_HELPER_TTL_MS",
+                "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
+                // Which service answers, and what opens it.
+                "CLAUDE_CODE_USE_BEDROCK",
+                "CLAUDE_CODE_USE_VERTEX",
+                "CLAUDE_CODE_USE_FOUNDRY",
+                "AWS_REGION",
+                "AWS_PROFILE",
                 "AWS_BEARER_TOKEN_BEDROCK",
             ],
         ),
@@ -99,6 +106,8 @@ fn claude() -> Cli {
         schema: SchemaVia::Inline(strings(&["--json-schema", "{schema}"])),
         resume: strings(&["--resume", "{session}"]),
         output: Output::Claude,
+        // The first with `--tools` and `--json-schema`.
+        oldest: Some([2, 0, 45]),
         ..Cli::plain(strings(&["claude"]))
     }
 }

@@ -23,9 +23,22 @@ impl Probe {
     }
 }
 
+/// How long a program may take to say its version: some are slow to start on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(20);
+
 /// Looks for an agent's program and asks a preset's for its version. A `command` agent is only looked for: what it does
 /// when it is started is not known.
 pub async fn probe(spec: &AgentSpec, supervisor: &Supervisor, cwd: &Path) -> Probe {
+    probe_within(PATIENCE, spec, supervisor, cwd).await
+}
+
+/// [`probe`] with a patience of its own.
+pub async fn probe_within(
+    patience: Duration,
+    spec: &AgentSpec,
+    supervisor: &Supervisor,
+    cwd: &Path,
+) -> Probe {
     let Some(name) = spec.program() else {
         let version = Some(format!("built in, {}", env!("CARGO_PKG_VERSION")));
         return Probe { program: None, version, problem: None };
@@ -50,7 +63,7 @@ pub async fn probe(spec: &AgentSpec, supervisor: &Supervisor, cwd: &Path) -> Pro
                 cwd: cwd.to_owned(),
                 env,
                 stdin: Vec::new(),
-                limit: Duration::from_secs(20),
+                limit: patience,
                 grace: Duration::from_secs(1),
                 keep: Keep { head: 16 * 1024, tail: 0 },
             },
@@ -64,7 +77,7 @@ pub async fn probe(spec: &AgentSpec, supervisor: &Supervisor, cwd: &Path) -> Pro
     );
     let stderr = ended.stderr.text();
     let problem = match ended.how {
-        How::Exited(0) => None,
+        How::Exited(0) => too_old(name, &said, cli.oldest),
         How::Exited(code) => Some(format!(
             "`{name} {}` ended with exit code {code}: {}",
             cli.version.join(" "),
@@ -72,10 +85,55 @@ pub async fn probe(spec: &AgentSpec, supervisor: &Supervisor, cwd: &Path) -> Pro
         )),
         How::NotStarted { message, .. } => Some(message),
         How::OverLimit => {
-            Some(format!("`{name} {}` did not answer within 20 seconds", cli.version.join(" ")))
+            let seconds = patience.as_secs_f64();
+            Some(format!("`{name} {}` did not answer within {seconds} seconds", cli.version.join(" ")))
         }
         How::Signalled(signal) => Some(format!("`{name}` was ended by signal {signal}")),
         How::Cancelled => Some("it was stopped".to_owned()),
     };
     Probe { program: Some(program), version: Some(said).filter(|said| !said.is_empty()), problem }
+}
+
+/// Whether a program is from before what its preset asks of it. A version that cannot be read is no reason against it.
+fn too_old(name: &str, said: &str, oldest: Option<[u32; 3]>) -> Option<String> {
+    let (oldest, found) = (oldest?, version(said)?);
+    (found < oldest).then(|| {
+        let text = |[major, minor, patch]: [u32; 3]| format!("{major}.{minor}.{patch}");
+        format!(
+            "{name} {} is too old: what Fix Loop asks of it came with {}; update it",
+            text(found),
+            text(oldest)
+        )
+    })
+}
+
+/// The first `1.2.3` in what a program says of itself.
+fn version(said: &str) -> Option<[u32; 3]> {
+    said.split(|char: char| !(char.is_ascii_digit() || char == '.')).find_map(|word| {
+        let mut parts = word.split('.').map(|part| part.parse().ok());
+        Some([parts.next()??, parts.next()??, parts.next()??])
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_old_program_is_told_from_a_new_one_whatever_stands_around_its_version() {
+        for (said, old) in [
+            ("2.0.45 (Claude Code)", false),
+            ("2.0.44 (Claude Code)", true),
+            ("1.9.99", true),
+            ("codex-cli 10.0.0", false),
+            ("v2.1.3-beta.1", false),
+            ("2.0", false),
+            ("", false),
+            ("99999999999999.1.1", false),
+        ] {
+            let problem = too_old("it", said, Some([2, 0, 45]));
+            assert_eq!(problem.is_some(), old, "{said}: {problem:?}");
+        }
+        assert_eq!(too_old("it", "0.0.1", None), None);
+    }
 }

@@ -9,6 +9,7 @@ use tokio::sync::oneshot;
 
 use super::agent::{AgentSpec, Cli, Kind, SchemaVia};
 use super::brief::Brief;
+use super::buffers::Buffers;
 use super::failure::{Failure, FailureClass, classify};
 use super::follow_up::{follow_up, missing_from};
 use super::parse::{ReportProblem, parse_report, parse_value};
@@ -34,6 +35,8 @@ pub struct Job {
     pub transcript_dir: PathBuf,
     /// Wall-clock limit of the whole dispatch, follow-up included.
     pub limit: Duration,
+    /// What the editor holds unsaved of the files in `cwd`.
+    pub buffers: Buffers,
     /// Told the agent's process as soon as it runs, so that recovery can find it.
     pub started: Option<oneshot::Sender<Identity>>,
 }

@@ -71,8 +71,8 @@ pub struct Reading {
     /// Edits that were made, and those that were denied.
     pub edits: u32,
     pub denied: Vec<String>,
-    /// Edits under way, by the agent's number of the call.
-    open_edits: Vec<String>,
+    /// Edits under way: the agent's number of the call, and the file.
+    open_edits: Vec<(String, String)>,
     /// A complaint that may pass (a retry under way); an error only if nothing comes after it.
     complaint: Option<String>,
 }
@@ -174,7 +174,8 @@ impl Reading {
                     if is_edit(name)
                         && let Some(id) = block.get("id").and_then(Value::as_str)
                     {
-                        self.open_edits.push(id.to_owned());
+                        let target = target_of(block.get("input")).unwrap_or_default();
+                        self.open_edits.push((id.to_owned(), target));
                     }
                     seen.push(self.progress(name, target_of(block.get("input"))));
                 }
@@ -183,10 +184,12 @@ impl Reading {
             Some("user") => {
                 for block in content() {
                     let Some(id) = block.get("tool_use_id").and_then(Value::as_str) else { continue };
-                    let Some(at) = self.open_edits.iter().position(|open| open == id) else { continue };
-                    self.open_edits.swap_remove(at);
+                    let Some(at) = self.open_edits.iter().position(|(open, _)| open == id) else { continue };
+                    let (_, target) = self.open_edits.swap_remove(at);
                     if block.get("is_error") != Some(&Value::Bool(true)) {
                         self.edits += 1;
+                    } else if reads_as_denial(&block.get("content").map(as_text).unwrap_or_default()) {
+                        self.deny(&target);
                     }
                 }
                 Vec::new()
@@ -196,6 +199,14 @@ impl Reading {
                 Vec::new()
             }
             _ => Vec::new(),
+        }
+    }
+
+    /// An edit that was not allowed, which an agent may tell more than once.
+    fn deny(&mut self, target: &str) {
+        let target = self.short(target);
+        if !self.denied.contains(&target) {
+            self.denied.push(target);
         }
     }
 
@@ -227,7 +238,7 @@ impl Reading {
             let name = denial.get("tool_name").and_then(Value::as_str).unwrap_or_default();
             if is_edit(name) {
                 let target = target_of(denial.get("tool_input")).unwrap_or_default();
-                self.denied.push(self.short(&target));
+                self.deny(&target);
             }
         }
         let subtype = event.get("subtype").and_then(Value::as_str).unwrap_or_default();
@@ -392,6 +403,14 @@ impl Reading {
 
 fn sum(object: &Value, keys: &[&str]) -> u64 {
     keys.iter().filter_map(|key| object.get(key).and_then(Value::as_u64)).sum()
+}
+
+/// Why an edit failed, where the person's own settings forbid it. Not every program lists these at its end.
+fn reads_as_denial(text: &str) -> bool {
+    let text = text.to_lowercase();
+    ["permission", "no such tool available", "is disabled for this session"]
+        .iter()
+        .any(|words| text.contains(words))
 }
 
 fn is_edit(tool: &str) -> bool {

@@ -29,7 +29,9 @@ pub(super) fn hash(config: &Config) -> String {
             ])
         })
         .collect();
-    let roles: Vec<_> = config.roles.iter().map(|(role, settings)| json!([role, settings.agent])).collect();
+    // A role that only says which model it wants chooses no program.
+    let chosen = config.roles.iter().filter(|(_, settings)| settings.agent.is_some());
+    let roles: Vec<_> = chosen.map(|(role, settings)| json!([role, settings.agent])).collect();
     // Arrays only, so that the order of keys can never matter.
     let canonical = json!(["fix-loop commands v1", checks, agents, roles]).to_string();
     hex::encode(Sha256::digest(canonical))

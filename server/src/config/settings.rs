@@ -17,8 +17,12 @@ pub(super) const NAME: &str = "editor settings (fixLoop)";
 /// Keys that belong to the client, not to the server.
 const OF_THE_CLIENT: [&str; 2] = ["server", "trace"];
 
-/// Keys of an agent that choose what runs and with which secrets.
-const NAMING_COMMANDS: [&str; 4] = ["command", "env", "pass_env", "preset"];
+/// Keys of an agent that choose what runs, with which arguments and with which secrets.
+const NAMING_COMMANDS: [&str; 7] =
+    ["command", "env", "pass_env", "preset", "kind", "model_args", "effort_args"];
+
+/// Keys of a role that choose what an agent that may run commands is told to do.
+const INSTRUCTING: [&str; 1] = ["brief"];
 
 pub(super) fn parse(value: &Value, notes: &mut Vec<String>) -> Result<ConfigFile, ConfigError> {
     let refuse = |message: String| ConfigError { file: PathBuf::from(NAME), line: 0, column: 0, message };
@@ -65,12 +69,22 @@ fn without_nulls(value: &Value) -> Value {
 fn set_aside_commands(object: &mut Map<String, Value>, notes: &mut Vec<String>) {
     let mut note = |key: String| {
         notes.push(format!(
-            "the editor setting `fixLoop.{key}` was ignored: what names a command comes only from fix-loop.toml or your \
+            "the editor setting `fixLoop.{key}` was ignored: what names a command or instructs an agent comes only from fix-loop.toml or your \
              own fix-loop/config.toml"
         ));
     };
     if object.remove("check").is_some() {
         note("check".to_owned());
+    }
+    if let Some(Value::Object(roles)) = object.get_mut("roles") {
+        for (name, role) in roles {
+            let Value::Object(role) = role else { continue };
+            for key in INSTRUCTING {
+                if role.remove(key).is_some() {
+                    note(format!("roles.{name}.{key}"));
+                }
+            }
+        }
     }
     let Some(Value::Object(agents)) = object.get_mut("agents") else { return };
     for (name, agent) in agents.iter_mut() {

@@ -182,6 +182,10 @@ fn a_wrong_value_is_refused_at_its_place_and_the_message_says_what_to_write() {
         ("[budget]\ncost_usd = -0.5", "2:12: ", "above 0"),
         ("spec = '/etc/passwd'", "1:8: ", "leaves the workspace"),
         ("[roles.fixer]\nbrief = '../b.md'", "2:9: ", "leaves the workspace"),
+        ("[roles.fixer]\nmodel = '--dangerous'", "2:9: ", "cannot be the name of a model"),
+        ("[roles.fixer]\nscoped = { model = '-c' }", "2:20: ", "cannot be the name of a model"),
+        ("[roles.fixer]\nladder = [{ effort = \"a\\\"b\" }]", "2:", "cannot be the name of a model"),
+        ("[roles.fixer]\nmodel = ' '", "2:9: ", "chooses nothing"),
         ("[roles.fixer]\nagent = 'claud'", "2:9: ", "did you mean `claude`?"),
         ("[roles.fixer]\nagent = 'zzz'", "2:9: ", "add a table [agents.zzz]"),
         ("[agents.mine]\nkind = 'command'", "1:1: ", "has no command"),
@@ -295,9 +299,11 @@ fn editor_settings_can_never_name_a_command() {
     let settings = json!({
         "check": [{"name": "unit", "command": ["evil"]}],
         "agents": {
-            "mine": {"command": ["evil"], "env": {"LD_PRELOAD": "evil.so"}, "pass_env": ["SECRET"], "timeout": "1m"},
+            "mine": {"command": ["evil"], "env": {"LD_PRELOAD": "evil.so"}, "pass_env": ["SECRET"], "preset": "claude",
+                "kind": "cli", "model_args": ["-c", "evil"], "effort_args": ["--evil"], "timeout": "1m"},
             "other": {"command": ["evil"]},
         },
+        "roles": {"fixer": {"brief": "evil.md", "model": "small"}},
     });
     let plain = load(file, "", None).unwrap();
     let loaded = load(file, "", Some(settings)).unwrap();
@@ -307,8 +313,24 @@ fn editor_settings_can_never_name_a_command() {
     assert!(loaded.config.agents["mine"].env.is_empty() && loaded.config.agents["mine"].pass_env.is_none());
     assert_eq!(loaded.config.agents["mine"].timeout, Some(Duration::from_secs(60)));
     assert_eq!(loaded.commands_hash, plain.commands_hash);
-    let keys =
-        ["check", "agents.mine.command", "agents.mine.env", "agents.mine.pass_env", "agents.other.command"];
+    assert_eq!(
+        loaded.config.agents["mine"],
+        AgentConfig { timeout: Some(Duration::from_secs(60)), ..plain.config.agents["mine"].clone() }
+    );
+    let fixer = loaded.config.role(RoleName::Fixer);
+    assert_eq!((fixer.brief, fixer.model.as_deref()), (None, Some("small")));
+    let keys = [
+        "check",
+        "roles.fixer.brief",
+        "agents.mine.command",
+        "agents.mine.env",
+        "agents.mine.pass_env",
+        "agents.mine.preset",
+        "agents.mine.kind",
+        "agents.mine.model_args",
+        "agents.mine.effort_args",
+        "agents.other.command",
+    ];
     assert_eq!(loaded.notes.len(), keys.len(), "{:?}", loaded.notes);
     for (note, key) in loaded.notes.iter().zip(keys) {
         assert!(note.contains(&format!("`fixLoop.{key}`")), "{note}");

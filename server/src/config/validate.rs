@@ -47,6 +47,23 @@ pub(super) fn file(file: &ConfigFile) -> Result<(), Fault> {
         an_agent(name, agent)?;
     }
     for (role, settings) in &file.roles {
+        let choices = [("scoped", &settings.scoped), ("cross_file", &settings.cross_file)];
+        let ladder = settings.ladder.iter().flatten().enumerate();
+        for (key, value) in [("model", &settings.model), ("effort", &settings.effort)] {
+            a_word(value).map_err(|message| Fault::new(&[&"roles", &role.as_str(), &key], message))?;
+        }
+        for (key, choice) in choices.into_iter().filter_map(|(key, choice)| Some((key, choice.as_ref()?))) {
+            for (last, value) in [("model", &choice.model), ("effort", &choice.effort)] {
+                a_word(value)
+                    .map_err(|message| Fault::new(&[&"roles", &role.as_str(), &key, &last], message))?;
+            }
+        }
+        for (index, choice) in ladder {
+            for (last, value) in [("model", &choice.model), ("effort", &choice.effort)] {
+                let keys: [&dyn Display; 5] = [&"roles", &role.as_str(), &"ladder", &index, &last];
+                a_word(value).map_err(|message| Fault::new(&keys, message))?;
+            }
+        }
         if let Some(brief) = &settings.brief {
             inside(brief).map_err(|message| Fault::new(&[&"roles", &role.as_str(), &"brief"], message))?;
         }
@@ -66,6 +83,19 @@ fn a_glob(glob: &str) -> Result<(), String> {
         return Err("an empty glob matches nothing; remove it".to_owned());
     }
     Glob::new(glob).map(|_| ()).map_err(|error| format!("`{glob}` is no glob: {}", error.kind()))
+}
+
+/// A model or an effort: it stands in a command line, where it must not be taken for an option or end a quotation.
+fn a_word(value: &Option<String>) -> Result<(), String> {
+    let Some(value) = value else { return Ok(()) };
+    let strange = |char: char| char.is_control() || matches!(char, '"' | '\'' | '\\' | '`' | '$');
+    match () {
+        () if value.trim().is_empty() => Err("an empty name chooses nothing; leave it out".to_owned()),
+        () if value.starts_with('-') || value.contains(strange) => {
+            Err(format!("{value:?} cannot be the name of a model or an effort"))
+        }
+        () => Ok(()),
+    }
 }
 
 /// A path below the root, by its spelling; `workspace` looks at links.

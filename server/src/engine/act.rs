@@ -31,6 +31,8 @@ pub(super) struct Tools {
     pub workspace: Arc<Workspace>,
     pub supervisor: Supervisor,
     pub config: Arc<Config>,
+    /// What the editor holds unsaved in the user's tree.
+    pub buffers: crate::agents::Buffers,
     /// `--agent`: the fixer's agent.
     pub agent: Option<String>,
 }
@@ -88,6 +90,7 @@ fn name_of(action: &Action) -> &'static str {
         Action::Stage => "stage",
         Action::Restore { .. } => "restore",
         Action::PutBack { .. } => "put-back",
+        Action::PutBackCheckout => "put-back-checkout",
         Action::Prepare => "prepare",
         Action::Inspect { .. } => "inspect",
         Action::Ask(_) | Action::Withdraw { .. } | Action::Record(_) | Action::Finish(_) => "driver",

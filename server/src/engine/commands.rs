@@ -445,6 +445,7 @@ impl Driver {
             workspace: self.workspace.clone().expect("can_write holds only with a workspace"),
             supervisor: self.setup.supervisor.clone(),
             config: self.config.clone(),
+            buffers: crate::agents::Buffers::none(),
             agent: None,
         };
         let messages = self.messages.clone();

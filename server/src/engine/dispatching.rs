@@ -28,7 +28,13 @@ pub(super) struct Briefed {
 
 pub(super) async fn dispatch(job: &Arc<Job>, dispatch: &Dispatch) -> Result<Event, Failed> {
     let action = job.step.id;
-    let chosen = roster::choose(&job.tools.config, job.tools.agent.as_deref(), dispatch.role, dispatch.tier)?;
+    let chosen = roster::choose(
+        job.tools.workspace.root(),
+        &job.tools.config,
+        job.tools.agent.as_deref(),
+        dispatch.role,
+        dispatch.tier,
+    )?;
     let briefed = briefed(job, &dispatch.findings);
     let root = job.tools.workspace.root().to_path_buf();
     let diff = if dispatch.with_diff { Some(job.blocking(diff).await?) } else { None };
@@ -98,6 +104,11 @@ pub(super) async fn work(
         .join(job.id.to_string())
         .join(dispatch.worker.0.to_string());
     let limit = chosen.limit(&job.opened.start, super::driver::now().saturating_sub(job.started_at));
+    // The editor's buffers are those of the user's own tree.
+    let buffers = match cwd == job.tools.workspace.root() {
+        true => job.tools.buffers.clone(),
+        false => agents::Buffers::none(),
+    };
     let outcome = agents::run(
         agents::Job {
             brief,
@@ -107,6 +118,7 @@ pub(super) async fn work(
             cwd: cwd.to_path_buf(),
             transcript_dir,
             limit,
+            buffers,
             started: Some(started),
         },
         &job.tools.supervisor,

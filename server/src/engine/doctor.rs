@@ -96,31 +96,23 @@ pub async fn examine(root: &Path, user_config: Option<&Path>, supervisor: &Super
                 configured.into_iter().map(str::to_owned).chain(found).collect::<Vec<_>>().join(", "),
             ),
         }
-        for name in
-            agents::presets::NAMES.iter().map(|name| (*name).to_owned()).chain(config.agents.keys().cloned())
-        {
-            let Ok(spec) = roster::spec(config, &name) else { continue };
-            let probe = agents::probe(&spec, supervisor, root).await;
+        let probes = probes(config, supervisor, root).await;
+        for (name, probe) in &probes {
             let program =
                 probe.program.as_ref().map(|program| format!(" ({})", program.display())).unwrap_or_default();
-            match (probe.problem, probe.version) {
-                (Some(problem), _) => say(State::Note, &format!("agent {name}"), problem),
+            match (&probe.problem, &probe.version) {
+                (Some(problem), _) => say(State::Note, &format!("agent {name}"), problem.clone()),
                 (None, version) => say(
                     State::Ok,
                     &format!("agent {name}"),
-                    format!("{}{program}", version.unwrap_or_else(|| "found".into())),
+                    format!("{}{program}", version.as_deref().unwrap_or("found")),
                 ),
             }
         }
         for &role in roles(config.protocol) {
             let what = format!("role {}", roster::role_name(role));
-            match roster::choose(config, None, role, Tier::Scoped) {
-                Ok(chosen) => {
-                    let model = chosen.model.map(|model| format!(" with {model}")).unwrap_or_default();
-                    let effort =
-                        chosen.effort.map(|effort| format!(" at effort {effort}")).unwrap_or_default();
-                    say(State::Ok, &what, format!("{}{model}{effort}", chosen.spec.name));
-                }
+            match who_plays(root, config, role, &probes) {
+                Ok(says) => say(State::Ok, &what, says),
                 Err(why) => {
                     // Without a verifier, what no check proves is asked about: `bounded` still works.
                     let state = if role == Role::Fixer || config.protocol != Protocol::Bounded {
@@ -135,6 +127,52 @@ pub async fn examine(root: &Path, user_config: Option<&Path>, supervisor: &Super
     }
     let ready = lines.iter().all(|line| line.state != State::Missing);
     Examined { version: env!("CARGO_PKG_VERSION"), workspace: root.display().to_string(), lines, ready }
+}
+
+/// Every agent that could be used, asked for its version. All at once: one that hangs keeps nobody else waiting.
+async fn probes(config: &Config, supervisor: &Supervisor, root: &Path) -> Vec<(String, agents::Probe)> {
+    let mut names: Vec<String> = agents::presets::NAMES.iter().map(|name| (*name).to_owned()).collect();
+    names.extend(
+        config.agents.keys().filter(|name| !agents::presets::NAMES.contains(&name.as_str())).cloned(),
+    );
+    let known =
+        names.into_iter().filter_map(|name| roster::spec(config, &name).ok().map(|spec| (name, spec)));
+    let asked: Vec<_> = known
+        .map(|(name, spec)| {
+            let (supervisor, root) = (supervisor.clone(), root.to_path_buf());
+            tokio::spawn(async move { (name, agents::probe(&spec, &supervisor, &root).await) })
+        })
+        .collect();
+    let mut probes = Vec::new();
+    for one in asked {
+        probes.extend(one.await.ok());
+    }
+    probes
+}
+
+/// The agent, model and effort of a role for one file, and for several where that is another.
+fn who_plays(
+    root: &Path,
+    config: &Config,
+    role: Role,
+    probes: &[(String, agents::Probe)],
+) -> Result<String, String> {
+    let told = |tier| {
+        let chosen = roster::choose(root, config, None, role, tier)?;
+        let probe = probes.iter().find(|(name, _)| *name == chosen.spec.name).map(|(_, probe)| probe);
+        if let Some(problem) = probe.and_then(|probe| probe.problem.as_ref()) {
+            return Err(format!("{} would be used, and cannot be: {problem}", chosen.spec.name));
+        }
+        let model = chosen.model.map(|model| format!(" with {model}")).unwrap_or_default();
+        let effort = chosen.effort.map(|effort| format!(" at effort {effort}")).unwrap_or_default();
+        Ok(format!("{}{model}{effort}", chosen.spec.name))
+    };
+    let scoped = told(Tier::Scoped)?;
+    if role != Role::Fixer {
+        return Ok(scoped);
+    }
+    let cross_file = told(Tier::CrossFile)?;
+    Ok(if scoped == cross_file { scoped } else { format!("{scoped}; across files {cross_file}") })
 }
 
 fn roles(protocol: Protocol) -> &'static [Role] {

@@ -392,6 +392,7 @@ impl Driver {
                 workspace,
                 supervisor: self.setup.supervisor.clone(),
                 config: self.config.clone(),
+                buffers: self.buffers.for_agents(),
                 agent: self.setup.agent.clone(),
             },
             driver: self.messages.clone(),

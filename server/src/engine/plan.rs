@@ -92,6 +92,7 @@ impl Plan {
                             workspace: workspace.clone(),
                             supervisor: driver.setup.supervisor.clone(),
                             config: driver.config.clone(),
+                            buffers: crate::agents::Buffers::none(),
                             agent: None,
                         };
                         checking::chosen(&tools, &findings, &driver.state.approved)
@@ -138,7 +139,13 @@ impl Plan {
 }
 
 fn planned_agent(driver: &Driver, role: Role) -> PlannedAgent {
-    match roster::choose(&driver.config, driver.setup.agent.as_deref(), role, Tier::Scoped) {
+    match roster::choose(
+        &driver.setup.root,
+        &driver.config,
+        driver.setup.agent.as_deref(),
+        role,
+        Tier::Scoped,
+    ) {
         Ok(chosen) => PlannedAgent {
             role: roster::role_name(role),
             agent: Some(chosen.spec.name),

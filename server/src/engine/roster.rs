@@ -1,5 +1,6 @@
 //! Who plays which role: configuration and what is installed, resolved to one agent, model and effort.
 
+use std::path::Path;
 use std::time::Duration;
 
 use crate::agents::{self, AgentSpec};
@@ -67,11 +68,17 @@ pub(super) fn agent_name(config: &Config, flag: Option<&str>, of: Role) -> Optio
 }
 
 /// Whether somebody can play the role at all. `suggested` serves the fixer only.
-pub(super) fn can_play(config: &Config, flag: Option<&str>, of: Role) -> bool {
-    choose(config, flag, of, Tier::Scoped).is_ok()
+pub(super) fn can_play(root: &Path, config: &Config, flag: Option<&str>, of: Role) -> bool {
+    choose(root, config, flag, of, Tier::Scoped).is_ok()
 }
 
-pub(super) fn choose(config: &Config, flag: Option<&str>, of: Role, tier: Tier) -> Result<Chosen, String> {
+pub(super) fn choose(
+    root: &Path,
+    config: &Config,
+    flag: Option<&str>,
+    of: Role,
+    tier: Tier,
+) -> Result<Chosen, String> {
     let name = agent_name(config, flag, of);
     let mut spec = match &name {
         Some(name) => spec(config, name)?,
@@ -94,11 +101,19 @@ pub(super) fn choose(config: &Config, flag: Option<&str>, of: Role, tier: Tier) 
     }
     .unwrap_or_default();
     if let Some(path) = &settings.brief {
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| format!("the brief {path} cannot be read: {error}"))?;
-        spec.templates.insert(role(of), text);
+        spec.templates.insert(role(of), template(root, path)?);
     }
     Ok(Chosen { spec, model: tiered.model.or(settings.model), effort: tiered.effort.or(settings.effort) })
+}
+
+/// The text of a brief of the workspace's own. A link that leads out of the root is not followed.
+fn template(root: &Path, path: &str) -> Result<String, String> {
+    let unreadable = |error: std::io::Error| format!("the brief {path} cannot be read: {error}");
+    let real = root.join(path).canonicalize().map_err(unreadable)?;
+    if !real.starts_with(root.canonicalize().map_err(unreadable)?) {
+        return Err(format!("the brief {path} is a link that leaves the workspace"));
+    }
+    std::fs::read_to_string(real).map_err(unreadable)
 }
 
 /// An agent by its name: as configured, a preset, or `suggested`.

@@ -37,7 +37,13 @@ fn budget(driver: &Driver, protocol: Protocol) -> Budget {
 
 /// The fixer's agent has to be there before a loop opens.
 fn must_have_fixer(driver: &Driver) -> Result<roster::Chosen, String> {
-    roster::choose(&driver.config, driver.setup.agent.as_deref(), Role::Fixer, Tier::Scoped)
+    roster::choose(
+        &driver.setup.root,
+        &driver.config,
+        driver.setup.agent.as_deref(),
+        Role::Fixer,
+        Tier::Scoped,
+    )
 }
 
 pub(super) fn fixer_name(driver: &Driver) -> Option<String> {
@@ -45,7 +51,7 @@ pub(super) fn fixer_name(driver: &Driver) -> Option<String> {
 }
 
 fn has(driver: &Driver, role: Role) -> bool {
-    roster::can_play(&driver.config, driver.setup.agent.as_deref(), role)
+    roster::can_play(&driver.setup.root, &driver.config, driver.setup.agent.as_deref(), role)
 }
 
 /// A role that only runs when it is asked for in the configuration.
@@ -111,7 +117,7 @@ pub(super) fn rereview(
 ) -> Result<MachineStart, String> {
     must_have_fixer(driver)?;
     if !has(driver, Role::Reviewer) {
-        roster::choose(&driver.config, None, Role::Reviewer, Tier::Scoped)?;
+        roster::choose(&driver.setup.root, &driver.config, None, Role::Reviewer, Tier::Scoped)?;
     }
     let subjects: Vec<GapSubject> = findings
         .iter()
@@ -154,7 +160,13 @@ pub(super) fn converge(driver: &Driver, findings: &[LoopFinding]) -> Result<Mach
         needed.push(Role::Reviewer);
     }
     for role in needed {
-        roster::choose(&driver.config, driver.setup.agent.as_deref(), role, Tier::Scoped)?;
+        roster::choose(
+            &driver.setup.root,
+            &driver.config,
+            driver.setup.agent.as_deref(),
+            role,
+            Tier::Scoped,
+        )?;
     }
     let attached: Vec<NewFinding> = findings
         .iter()

@@ -6,9 +6,12 @@
 
 use std::ffi::OsString;
 
-/// Prefixes and names that never pass, not even when a preset lists them.
-const NEVER: &[&str] = &[
-    "GIT_*",
+/// What never passes, whoever lists it: a hook or an editor sets these, and they would point at another repository.
+const NEVER: &[&str] = &["GIT_*"];
+
+/// Traces of what Fix Loop itself runs in. They pass only to an agent whose preset lists exactly that name: some of them
+/// are settings that it needs.
+const TRACES: &[&str] = &[
     "VSCODE_*",
     "ELECTRON_*",
     "NVIM",
@@ -84,6 +87,7 @@ pub fn environment_from<A: AsRef<str>>(
         .into_iter()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .filter(|(name, _)| !matches_any(name, NEVER))
+        .filter(|(name, _)| !matches_any(name, TRACES) || allow.iter().any(|listed| listed.as_ref() == name))
         .filter(|(name, _)| !is_secret(name) || allow.iter().any(|pattern| matches(name, pattern.as_ref())))
         .collect();
     for (name, value) in

@@ -33,10 +33,11 @@ pub fn resolve_program(name: &str, cwd: &Path, path: Option<&str>) -> Result<Pat
         return match executable(&full) {
             Some(true) => Ok(full),
             Some(false) => Err(not_executable(&full)),
-            None => Err((NotStarted::NotFound, format!("{} does not exist", full.display()))),
+            None => Err(broken_link(&full)
+                .unwrap_or_else(|| (NotStarted::NotFound, format!("{} does not exist", full.display())))),
         };
     }
-    let mut present = None;
+    let (mut present, mut broken) = (None, None);
     for folder in std::env::split_paths(path.unwrap_or_default()) {
         // An empty entry means the current folder by tradition; a program of the repository must never shadow a tool.
         if folder.as_os_str().is_empty() || folder.is_relative() {
@@ -46,12 +47,14 @@ pub fn resolve_program(name: &str, cwd: &Path, path: Option<&str>) -> Result<Pat
         match executable(&full) {
             Some(true) => return Ok(full),
             Some(false) if present.is_none() && !full.is_dir() => present = Some(full),
+            None if broken.is_none() => broken = broken_link(&full),
             _ => {}
         }
     }
-    match present {
-        Some(full) => Err(not_executable(&full)),
-        None => Err((
+    match (present, broken) {
+        (Some(full), _) => Err(not_executable(&full)),
+        (None, Some(broken)) => Err(broken),
+        (None, None) => Err((
             NotStarted::NotFound,
             format!("{name} was not found on PATH; install it, or give its full path in fix-loop.toml"),
         )),
@@ -60,6 +63,17 @@ pub fn resolve_program(name: &str, cwd: &Path, path: Option<&str>) -> Result<Pat
 
 fn not_executable(full: &Path) -> (NotStarted, String) {
     (NotStarted::NotExecutable, format!("{} is not an executable file; `chmod +x` it", full.display()))
+}
+
+/// What is wrong where a path is a link that leads nowhere.
+fn broken_link(path: &Path) -> Option<(NotStarted, String)> {
+    let target = std::fs::read_link(path).ok()?;
+    let says = format!(
+        "{} is a link to {}, which does not exist; install it again, or remove the link",
+        path.display(),
+        target.display()
+    );
+    Some((NotStarted::NotFound, says))
 }
 
 /// `None`: does not exist.

@@ -136,6 +136,35 @@ fn a_secret_passes_only_when_it_is_listed_and_git_variables_never() {
 }
 
 #[test]
+fn a_trace_of_another_agent_passes_only_under_exactly_its_name() {
+    let parent = parent(&["CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_SSE_PORT", "CLAUDECODE", "VSCODE_PID"]);
+    let environment = environment_from(parent, &["CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE*", "VSCODE_*"]);
+    let names: Vec<&str> = environment.iter().map(|(name, _)| name.as_str()).collect();
+    assert!(names.contains(&"CLAUDE_CODE_OAUTH_TOKEN"), "{names:?}");
+    for trace in ["CLAUDE_CODE_SSE_PORT", "CLAUDECODE", "VSCODE_PID"] {
+        assert!(!names.contains(&trace), "{trace}");
+    }
+}
+
+#[test]
+fn a_link_that_leads_nowhere_is_told_from_a_program_that_is_not_there() {
+    let folder = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink("gone/claude", folder.path().join("claude")).unwrap();
+    let path = folder.path().to_str();
+    for name in ["claude", folder.path().join("claude").to_str().unwrap()] {
+        let (kind, message) = resolve_program(name, Path::new("/"), path).unwrap_err();
+        assert_eq!(kind, NotStarted::NotFound);
+        assert!(message.contains("is a link to gone/claude, which does not exist"), "{message}");
+    }
+    let other = tempfile::tempdir().unwrap();
+    let program = other.path().join("claude");
+    std::fs::write(&program, "#!/bin/sh\n").unwrap();
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let both = format!("{}:{}", folder.path().display(), other.path().display());
+    assert_eq!(resolve_program("claude", Path::new("/"), Some(&both)), Ok(program));
+}
+
+#[test]
 fn setting_a_variable_replaces_it() {
     let mut environment = environment_from(parent(&["CI", "PATH"]), &[] as &[&str]);
     set_variable(&mut environment, "PATH", "/here");

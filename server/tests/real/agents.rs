@@ -6,7 +6,8 @@ use std::time::Duration;
 use fix_loop::agents::brief::SchemaVersion;
 use fix_loop::agents::report::{FixStatus, Verdict};
 use fix_loop::agents::{
-    AgentSpec, Brief, FailureClass, Job, Outcome, ProtocolName, Report, Role, probe, run, schema,
+    AgentSpec, Brief, FailureClass, Job, Outcome, ProtocolName, Report, Role, probe, probe_within, run,
+    schema,
 };
 use fix_loop::process::{Cancel, Identity, Supervisor, is_alive};
 use serde_json::json;
@@ -70,6 +71,7 @@ impl Place {
             cwd: self.repo(),
             transcript_dir: self.root.path().join("workers"),
             limit: Duration::from_secs(300),
+            buffers: fix_loop::agents::Buffers::none(),
             started: None,
         }
     }
@@ -325,4 +327,25 @@ async fn a_probe_says_what_is_there_and_what_is_missing() {
     let probed = probe(&gone, &supervisor(), &place.repo()).await;
     assert!(!probed.is_usable() && probed.problem.unwrap().contains("gone"));
     assert!(probe(&AgentSpec::suggested(), &supervisor(), &place.repo()).await.is_usable());
+}
+
+#[tokio::test]
+async fn a_probe_does_not_wait_for_a_program_that_hangs_and_leaves_none() {
+    let place = Place::new();
+    let (program, held) = (place.repo().join("claude"), place.repo().join("held"));
+    assert!(std::process::Command::new("mkfifo").arg(&held).status().unwrap().success());
+    let script = format!("#!/bin/sh\nexec 9> {}\nsetsid sleep 1000 &\nsleep 1000\n", held.display());
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let config = fix_loop::config::AgentConfig {
+        command: Some(vec![program.display().to_string()]),
+        ..fix_loop::config::AgentConfig::default()
+    };
+    let spec = AgentSpec::resolve("claude", Some(&config)).unwrap();
+    // Comes to its end only when nobody holds it.
+    let reading = std::thread::spawn(move || std::fs::read_to_string(held).unwrap());
+    let probed = probe_within(Duration::from_millis(500), &spec, &supervisor(), &place.repo()).await;
+    let problem = probed.problem.expect("it never answered");
+    assert!(problem.contains("did not answer within 0.5 seconds"), "{problem}");
+    assert_eq!(reading.join().unwrap(), "");
 }

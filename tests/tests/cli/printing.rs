@@ -106,6 +106,83 @@ fn the_doctor_says_what_is_there_and_what_is_missing() {
 }
 
 #[test]
+fn the_doctor_says_who_would_play_which_role_and_why_somebody_cannot() {
+    let mut repo = Repo::with(&[("a.txt", "a\n")]);
+    let bin = repo.outside().join("bin");
+    std::fs::create_dir_all(&bin).expect("a fresh folder");
+    let program = |name: &str, version: &str| {
+        let path = bin.join(name);
+        std::fs::write(&path, format!("#!/bin/sh\n[ \"$*\" = --version ] && echo '{version}'\n"))
+            .expect("a folder");
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+            .expect("it is ours");
+    };
+    program("claude", "2.0.44 (Claude Code)");
+    program("codex", "codex-cli 9.9.9");
+    std::os::unix::fs::symlink(repo.outside().join("gone"), bin.join("gemini")).expect("a fresh name");
+    repo.set_env("PATH", format!("{}:{}", bin.display(), std::env::var("PATH").expect("a PATH")));
+    let examine = |repo: &Repo, code: i32| {
+        let examined = repo.fix_loop(["doctor", "--format", "json"]).expect(code).json();
+        move |what: &str| -> String {
+            let lines = examined["lines"].as_array().expect("a list");
+            let line = lines.iter().find(|line| line["what"] == what);
+            let line = line.unwrap_or_else(|| panic!("nothing of {what}: {examined:#}"));
+            format!("{}: {}", line["state"].as_str().expect("text"), line["says"].as_str().expect("text"))
+        }
+    };
+    let says = examine(&repo, 3);
+    assert!(says("agent claude").contains("2.0.44 is too old"), "{}", says("agent claude"));
+    assert!(says("agent gemini").contains("which does not exist"), "{}", says("agent gemini"));
+    assert!(says("agent codex").starts_with("ok: codex-cli 9.9.9 ("), "{}", says("agent codex"));
+    // The first that is installed would be used, and cannot be.
+    assert!(says("role fixer").starts_with("missing: claude would be used"), "{}", says("role fixer"));
+
+    repo.config(
+        "[roles.fixer]\nagent = \"codex\"\nscoped = { model = \"small\" }\ncross_file = { model = \"big\", effort = \"high\" }\n\
+         [roles.verifier]\nagent = \"codex\"\n",
+    );
+    let says = examine(&repo, 0);
+    assert_eq!(says("role fixer"), "ok: codex with small; across files codex with big at effort high");
+    assert_eq!(says("role verifier"), "ok: codex");
+}
+
+#[test]
+fn a_brief_of_the_workspaces_own_is_found_from_anywhere_and_never_outside() {
+    let project = Project::with(&[("briefs/fixer.md", "MY OWN WORDS\n\n{{findings}}\n")], fixer(), "");
+    let elsewhere = project.repo.outside();
+    let bin = elsewhere.join("bin");
+    std::fs::create_dir_all(&bin).expect("a fresh folder");
+    let reads = bin.join("reads");
+    let script = format!("#!/bin/sh\ncat > '{}'\n", bin.join("seen").display());
+    std::fs::write(&reads, script).expect("a fresh folder");
+    std::fs::set_permissions(&reads, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .expect("it is ours");
+    let config = format!(
+        "[agents.reads]\nkind = \"cli\"\ncommand = [{:?}]\n[roles.fixer]\nagent = \"reads\"\nbrief = \"briefs/fixer.md\"\n",
+        reads.display().to_string()
+    );
+    project.repo.config(&config);
+    let root = project.repo.root().display().to_string();
+    let run = || {
+        let arguments = ["run", "--trust", "--format", "json", "--workspace", &root];
+        project.repo.fix_loop(arguments).current_dir(&elsewhere).run()
+    };
+    let output = run();
+    let seen = std::fs::read_to_string(bin.join("seen")).unwrap_or_else(|error| panic!("{error}\n{output}"));
+    assert!(seen.starts_with("MY OWN WORDS\n") && seen.contains("## Scope"), "{seen}");
+
+    std::fs::remove_file(bin.join("seen")).expect("it was written");
+    std::fs::write(elsewhere.join("secret.md"), "SECRET\n").expect("it can be written");
+    project.repo.remove("briefs/fixer.md");
+    std::os::unix::fs::symlink(elsewhere.join("secret.md"), project.repo.path("briefs/fixer.md"))
+        .expect("a link");
+    project.repo.findings(&[fix_loop_tests::finding("f9", "other.txt", 1, "another")]);
+    let output = run();
+    assert!(!bin.join("seen").exists(), "{output}");
+    assert!(format!("{output}").contains("leaves the workspace"), "{output}");
+}
+
+#[test]
 fn the_workspace_can_be_named_from_anywhere() {
     let project = Project::new(Script::new());
     let elsewhere = project.repo.outside();

@@ -103,6 +103,34 @@ fn claude_code_giving_up_on_its_schema_is_a_missing_report_and_denials_are_told(
 }
 
 #[test]
+fn edits_that_settings_forbid_are_denials_also_where_the_end_does_not_list_them() {
+    for (answer, denied) in [
+        (
+            "<tool_use_error>Error: No such tool available: Edit. Edit is disabled for this session.</tool_use_error>",
+            true,
+        ),
+        (
+            "<tool_use_error>File is in a directory that is denied by your permission settings.</tool_use_error>",
+            true,
+        ),
+        ("Permission to use Edit has been denied.", true),
+        ("<tool_use_error>String to replace not found in file.</tool_use_error>", false),
+    ] {
+        let call = r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t1","name":"Edit","input":{"file_path":"/repo/a"}}]}}"#;
+        let result = json!({"type": "user", "message": {"content": [
+            {"tool_use_id": "t1", "type": "tool_result", "content": answer, "is_error": true}]}});
+        let end = r#"{"type":"result","subtype":"success","is_error":false,"result":"fixed","permission_denials":[]}"#;
+        let (reading, _) = read(Output::Claude, &[call, &result.to_string(), end]);
+        let expected: &[&str] = if denied { &["a"] } else { &[] };
+        assert_eq!(
+            (reading.edits, reading.denied.as_slice()),
+            (0, expected.iter().map(|path| (*path).to_owned()).collect::<Vec<_>>().as_slice()),
+            "{answer}"
+        );
+    }
+}
+
+#[test]
 fn codex_tells_thread_commands_tokens_and_its_last_message() {
     let (reading, seen) = read(
         Output::Codex,
@@ -215,6 +243,7 @@ fn job(role: Role, agent: AgentSpec) -> Job {
         cwd: "/repo".into(),
         transcript_dir: "/tmp".into(),
         limit: std::time::Duration::from_secs(1),
+        buffers: crate::agents::Buffers::none(),
         started: None,
     }
 }

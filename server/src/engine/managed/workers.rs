@@ -15,7 +15,13 @@ use super::{Managed, checkout, managed, opened, text};
 
 pub(super) async fn dispatch(job: &Arc<Job>, dispatch: &Dispatch) -> Result<Event, Failed> {
     let action = job.step.id;
-    let chosen = roster::choose(&job.tools.config, job.tools.agent.as_deref(), dispatch.role, dispatch.tier)?;
+    let chosen = roster::choose(
+        job.tools.workspace.root(),
+        &job.tools.config,
+        job.tools.agent.as_deref(),
+        dispatch.role,
+        dispatch.tier,
+    )?;
     let managed = managed(job)?.clone();
     let briefed = dispatching::briefed(job, &dispatch.findings);
     let cwd = managed.worktree.path.clone();

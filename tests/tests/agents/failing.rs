@@ -1,0 +1,107 @@
+//! Agents that cannot do their work: whose fault it is, what to do, and that it is never an attempt.
+
+use fix_loop_tests::Replies;
+use serde_json::{Value, json};
+
+use super::world::{Program, RIGHT, WRONG, World, edit, fixed};
+
+/// Ends the agent's own patience early; the limit is for the hanging one.
+fn impatient(program: Program, limit: &str) -> String {
+    let retries = match program {
+        Program::Claude => "env = { CLAUDE_CODE_MAX_RETRIES = \"1\" }\n",
+        _ => "",
+    };
+    format!("[agents.{}]\n{retries}{limit}", program.name())
+}
+
+/// Runs once, and gives the report and the question that is open in the end. The tree is as it was.
+#[track_caller]
+fn comes_to_a_question(world: &World) -> (Value, Value) {
+    let before = (world.repo.tree(), world.repo.git_state());
+    let output = world.run(&[]).run();
+    assert_eq!(output.code, Some(1), "{output}\n{}", world.transcripts());
+    let report = output.json();
+    assert_eq!((&report["resolved"], &report["waiting"]), (&json!([]), &json!(["f1"])), "{report:#}");
+    assert_eq!(report["escalated"], json!([]), "it is not a failed attempt: {report:#}");
+    assert_eq!((world.repo.tree(), world.repo.git_state()), before, "{output}");
+    (report, world.question("inconclusive"))
+}
+
+#[track_caller]
+fn says(question: &Value, all: &[&str]) {
+    let text = format!("{} {}", question["text"], question["detail"]);
+    for words in all {
+        assert!(text.contains(words), "`{words}` is not in {question:#}");
+    }
+}
+
+pub fn failures_of_the_service_and_the_account_are_no_attempts(program: Program) {
+    let account = ["was refused by its account", "log in"];
+    let service = ["could not reach its service", "try again"];
+    for (step, words) in [
+        (json!({"http": 401}), account),
+        (json!({"http": 429}), service),
+        (json!({"http": 500}), service),
+        (json!({"garbage": true}), service),
+        (json!({"cut": true}), service),
+    ] {
+        let replies = Replies::new().to("fixer", [step.clone()]);
+        let world = World::with(program, replies, &impatient(program, ""), |_| {});
+        let (report, question) = comes_to_a_question(&world);
+        says(&question, &words);
+        assert_eq!(report["workers"].as_array().map(Vec::len), Some(1), "{step}: {report:#}");
+        assert_ne!(report["workers"][0]["outcome"], "reported", "{step}");
+    }
+}
+
+/// For the programs of which only the main cases are run.
+pub fn a_refused_account_is_no_attempt(program: Program) {
+    let world = World::new(program, Replies::new().to("fixer", [json!({"http": 401})]));
+    let (_, question) = comes_to_a_question(&world);
+    says(&question, &["was refused by its account", "log in"]);
+}
+
+/// Older programs end so, and wrappers make it so.
+pub fn an_error_beside_exit_code_0_is_an_error(program: Program) {
+    let wrapper = format!(
+        "{}command = [\"sh\", \"-c\", \"{} \\\"$@\\\"; exit 0\", \"{}\"]\n",
+        impatient(program, ""),
+        program.path().display(),
+        program.name(),
+    );
+    let half = [edit(WRONG, "    return a - 2 * b"), json!({"http": 401})];
+    let world = World::with(program, Replies::new().to("fixer", half), &wrapper, |_| {});
+    let (_, question) = comes_to_a_question(&world);
+    says(&question, &["was refused by its account"]);
+}
+
+pub fn an_agent_that_hangs_is_ended_at_its_limit(program: Program) {
+    let config = impatient(program, "timeout = \"3s\"\n");
+    let world = World::with(program, Replies::new().to("fixer", [json!({"hang": true})]), &config, |_| {});
+    let (report, question) = comes_to_a_question(&world);
+    says(&question, &["ran into its limit", "raise `timeout`"]);
+    let seconds = report["workers"][0]["seconds"].as_f64().expect("a number");
+    assert!((3.0..30.0).contains(&seconds), "our own clock ends it: {report:#}");
+}
+
+pub fn a_report_that_never_fits_its_schema_is_asked_for_once_and_then_inconclusive(program: Program) {
+    let world = World::new(program, Replies::new().to("fixer", [json!({"say": "I have fixed everything."})]));
+    let (report, question) = comes_to_a_question(&world);
+    says(&question, &["gave no valid report", "transcript"]);
+    assert_eq!(report["workers"].as_array().map(Vec::len), Some(1), "{report:#}");
+    let requests = world.model.requests();
+    let last = requests.last().and_then(|request| request["said"].as_str()).expect("it asked");
+    assert_eq!(last.matches("There is no valid report yet").count(), 1, "the follow-up is one: {last}");
+}
+
+/// Its own settings forbid what the brief asks for, and the model says that it is done all the same.
+pub fn fixed_beside_denied_edits_is_the_environments_failure() {
+    let steps = [json!({"read": "calc.py"}), edit(WRONG, RIGHT), json!({"report": fixed("add added")})];
+    let world = World::new(Program::Claude, Replies::new().to("fixer", steps));
+    let settings = world.repo.home().join(".claude");
+    std::fs::create_dir_all(&settings).expect("the home can be written");
+    let deny = json!({"permissions": {"deny": ["Edit", "Write"]}});
+    std::fs::write(settings.join("settings.json"), deny.to_string()).expect("a fresh folder");
+    let (_, question) = comes_to_a_question(&world);
+    says(&question, &["could not run here", "not allowed to edit"]);
+}
