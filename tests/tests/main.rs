@@ -15,3 +15,4 @@ mod lsp;
 mod package;
 mod rereview;
 mod story;
+mod unusual;
