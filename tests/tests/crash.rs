@@ -249,7 +249,7 @@ fn a_run_killed_at_any_write_restores_to_the_same_start() {
     assert!(counts.restored > whole.points.len() / 3);
 }
 
-/// Between any two actions both ways; at the writes to files, index and refs one of them by turns.
+/// Between any two actions both ways; at each third of the writes to files, index and refs one of them by turns.
 fn kill_between_actions(what: &str, make: fn() -> Project, code: i32, writes: bool) {
     let whole = whole(make);
     assert_eq!(whole.code, Some(code));
@@ -263,7 +263,7 @@ fn kill_between_actions(what: &str, make: fn() -> Project, code: i32, writes: bo
         if is_action(name) {
             whole.kill_at(index, Then::Resume, &mut counts);
             whole.kill_at(index, Then::Restore, &mut counts);
-        } else if writes(name) {
+        } else if writes(name) && index % 3 == 0 {
             let then = if index % 2 == 0 { Then::Resume } else { Then::Restore };
             whole.kill_at(index, then, &mut counts);
         }

@@ -256,8 +256,7 @@ fn where_nothing_can_be_fixed_the_reason_and_the_way_out_are_told_before_any_dis
 #[test]
 fn a_file_is_fixed_whatever_its_name() {
     let long = vec!["n".repeat(200); 12].join("/") + "/app.txt";
-    for file in
-        ["odd \"name\"\n.txt", "-rf", ":(glob)*", "tab\there", " space ", "ünï.txt", "a\\b.txt", &long]
+    for file in ["odd \"name\".txt", "-rf", ":(glob)*", "tab\there", " space ", "ünï.txt", "a\\b.txt", &long]
     {
         let steps = vec![step::edit(file, "BAD line", "GOOD line"), step::fixed("replaced the word")];
         let project = unborn(steps, file);
@@ -274,6 +273,28 @@ fn a_file_is_fixed_whatever_its_name() {
         assert_eq!(project.staged_names(), [file], "{file:?}");
         assert_eq!(project.repo.diff(), "", "{file:?}");
     }
+}
+
+#[test]
+fn a_name_of_several_lines_is_refused_in_a_finding_and_kept_from_workers_all_the_same() {
+    let file = "odd \"name\"\n.txt";
+    let steps = vec![
+        step::write(file, "not mine\n"),
+        step::edit("app.txt", "BAD line", "GOOD line"),
+        step::fixed("it"),
+    ];
+    let project = project(steps);
+    project.repo.write(file, "mine\n");
+    let findings = [
+        finding("f1", "app.txt", 2, "BAD is a word that must go"),
+        finding("f2", file, 1, "it has two lines"),
+    ];
+    project.repo.findings(&findings);
+    let output = project.asks("scope", "odd");
+    let ignored = output.json()["ignored"].clone();
+    assert_eq!(ignored[0]["id"], "f2", "{output}");
+    assert!(ignored[0]["reason"].as_str().is_some_and(|why| why.contains("no usable path")), "{output}");
+    assert_eq!(project.repo.read(file), "mine\n");
 }
 
 #[test]
