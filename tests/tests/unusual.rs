@@ -256,7 +256,7 @@ fn where_nothing_can_be_fixed_the_reason_and_the_way_out_are_told_before_any_dis
 #[test]
 fn a_file_is_fixed_whatever_its_name() {
     let long = vec!["n".repeat(200); 12].join("/") + "/app.txt";
-    for file in ["odd \"name\".txt", "-rf", ":(glob)*", "tab\there", " space ", "ünï.txt", "a\\b.txt", &long]
+    for file in ["odd \"name\".txt", "-rf", ":(glob)*", "tab\there", "a space", "ünï.txt", "a\\b.txt", &long]
     {
         let steps = vec![step::edit(file, "BAD line", "GOOD line"), step::fixed("replaced the word")];
         let project = unborn(steps, file);
