@@ -16,3 +16,4 @@ mod lsp;
 mod package;
 mod rereview;
 mod story;
+mod unusual;

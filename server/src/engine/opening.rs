@@ -11,7 +11,7 @@ use crate::protocol::{Action, EndedHow, Event, FindingKey, QuestionKind, Step};
 use super::api::{FindingView, NoticeLevel, Refusal, RefusalKind, Reply};
 use super::commands::{done, refuse};
 use super::driver::{Answers, Driver};
-use super::ledger::{Entry, LoopFinding, LoopId, Opened};
+use super::ledger::{Entry, LoopFinding, LoopId, Opened, Produced};
 use super::running::{LoopRun, MachineStart};
 use super::status::FindingState;
 use super::{batch, checking, restoring, starting, view};
@@ -509,6 +509,7 @@ impl Driver {
             .cloned()
             .collect();
         let at_work = was_at_work(run);
+        let mut undone = String::new();
         if let Some(first) = at_work.first().cloned()
             && let Some(workspace) = self.workspace.clone()
         {
@@ -521,12 +522,16 @@ impl Driver {
             }
             .map_err(|error| Refusal { kind: RefusalKind::Environment, message: error.to_string() })?;
             for produced in produced {
-                self.write(Entry::Produced { r#loop: id, action: first.id, produced: Box::new(produced) });
+                if let Produced::Note(note) = &produced {
+                    undone.push_str("; ");
+                    undone.push_str(note);
+                }
+                self.keep(id, first.id, produced);
             }
         }
         if !go_on {
             self.feed(id, Event::Cancelled);
-            return done(format!("loop {id} is restored and ended; its findings are open"));
+            return done(format!("loop {id} is restored and ended; its findings are open{undone}"));
         }
         for step in outstanding {
             if matches!(step.action, Action::Dispatch(_)) && at_work.iter().any(|begun| begun.id == step.id) {
@@ -535,7 +540,7 @@ impl Driver {
                 self.start_action(id, step);
             }
         }
-        done(format!("loop {id} goes on"))
+        done(format!("loop {id} goes on{undone}"))
     }
 }
 

@@ -47,7 +47,14 @@ pub(super) fn interrupted(
 ) -> Result<Vec<Produced>, WorkspaceError> {
     let Some(checkpoint) = last_checkpoint(&run.traces) else { return Ok(Vec::new()) };
     let mut own: OwnBytes = run.traces.own.clone();
-    let mut produced = Vec::new();
+    // What the worker made of the fix is undone with it.
+    let fix = run
+        .traces
+        .last_checkpoint
+        .and_then(|action| run.traces.fix_at.get(&action))
+        .cloned()
+        .unwrap_or_default();
+    let mut produced = vec![Produced::Own { own: own.clone(), fix: fix.clone() }];
     loop {
         let mut seen = observe(workspace, checkpoint)?;
         seen.changes.retain(|change| !guard::is_inbox(config, &change.path) && own.holds(change));
@@ -74,7 +81,7 @@ pub(super) fn interrupted(
         }
         let seen = observe(workspace, checkpoint)?;
         own.record(&seen);
-        produced.push(Produced::Own { own: own.clone(), fix: run.traces.fix.clone() });
+        produced.push(Produced::Own { own: own.clone(), fix: fix.clone() });
     }
 }
 

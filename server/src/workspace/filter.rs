@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::git::{Git, GitError};
+use super::index_file::IndexFile;
 use super::object::{FileKind, FileState, ObjectId};
 use super::path::RepoPath;
 use super::{Checkpoint, Result, Workspace, index};
@@ -121,7 +122,7 @@ impl Workspace {
         let converted = |path: &RepoPath| conversions.get(path).is_some_and(|conversions| conversions.any());
         let index = match paths.iter().any(converted) {
             true => index::read(&self.kept_index(&checkpoint.name))?,
-            false => git2::Index::new()?,
+            false => IndexFile::default(),
         };
         for path in paths {
             let entries = self.entries_at(checkpoint, path)?;
@@ -143,7 +144,7 @@ impl Workspace {
         path: &RepoPath,
         entry: &index::IndexEntry,
         conversions: Conversions,
-        index: &git2::Index,
+        index: &IndexFile,
     ) -> Result<FileState> {
         let kind = FileKind::from_git_mode(entry.mode);
         let mut state = FileState { kind, content: entry.id, size: 0, permissions: None, stored: true };
@@ -160,9 +161,8 @@ impl Workspace {
         let made = git.run(&["cat-file", "--filters", &option, &entry.id.to_string()])?;
         // The index of the checkpoint remembers the length of a clean file. A file that was never checked out since the
         // filter was set up has the blob's own bytes.
-        let length =
-            index.get_path(std::path::Path::new(path.as_str()), 0).filter(|now| entry.id == now.id.into());
-        let length = length.map(|now| now.file_size as usize).filter(|length| *length != 0);
+        let now = index.of(path.as_str()).find(|seen| seen.entry().stage == 0 && seen.entry().id == entry.id);
+        let length = now.map(|seen| seen.size() as usize).filter(|length| *length != 0);
         if length == Some(raw.len()) && made.len() != raw.len() {
             return Ok(state);
         }

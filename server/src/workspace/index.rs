@@ -7,10 +7,11 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::index_file::{IndexFile, Seen};
 use super::object::{FileKind, ObjectId};
 use super::path::RepoPath;
 use super::status::Status;
-use super::{Checkpoint, Result, Workspace};
+use super::{Checkpoint, Result, Workspace, WorkspaceError};
 
 /// One entry of the index, without its cached stat data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -45,10 +46,6 @@ impl IndexEntry {
     pub(super) fn is_gitlink(&self) -> bool {
         self.mode == FileKind::Repository.git_mode()
     }
-
-    fn has_flags(&self) -> bool {
-        self.intent_to_add || self.skip_worktree || self.assume_unchanged
-    }
 }
 
 /// The entries of one path before and after; empty means that the path is not in the index.
@@ -65,50 +62,37 @@ pub struct IndexChange {
 /// Entries that differ from a commit, or carry a flag, by path.
 pub(super) type Entries = BTreeMap<RepoPath, Vec<IndexEntry>>;
 
-pub(super) fn read(path: &Path) -> Result<git2::Index, git2::Error> {
-    git2::Index::open(path)
-}
-
-fn converted(entry: &git2::IndexEntry) -> IndexEntry {
-    IndexEntry {
-        mode: entry.mode,
-        id: entry.id.into(),
-        stage: ((entry.flags >> 12) & 3) as u8,
-        intent_to_add: entry.flags_extended & (1 << 13) != 0,
-        skip_worktree: entry.flags_extended & (1 << 14) != 0,
-        assume_unchanged: entry.flags & 0x8000 != 0,
-    }
+pub(super) fn read(path: &Path) -> Result<IndexFile> {
+    IndexFile::read(path).map_err(|source| WorkspaceError::State { path: path.to_path_buf(), source })
 }
 
 /// All entries of one path, by stage.
-pub(super) fn entries_of(index: &git2::Index, path: &RepoPath) -> Vec<IndexEntry> {
-    let at = Path::new(path.as_str());
-    (0..4).filter_map(|stage| index.get_path(at, stage)).map(|entry| converted(&entry)).collect()
+pub(super) fn entries_of(index: &IndexFile, path: &RepoPath) -> Vec<IndexEntry> {
+    index.of(path.as_str()).map(|seen| seen.entry()).collect()
 }
 
 /// The first path, outside of `apart`, whose entries are not the same in both.
-pub(super) fn first_difference(
-    one: &git2::Index,
-    other: &git2::Index,
-    apart: &BTreeSet<&str>,
-) -> Option<String> {
-    let counted = |entry: &git2::IndexEntry| {
-        std::str::from_utf8(&entry.path).map_or(true, |path| !apart.contains(path))
-    };
-    let (mut left, mut right) = (one.iter().filter(counted), other.iter().filter(counted));
+pub(super) fn first_difference(one: &IndexFile, other: &IndexFile, apart: &BTreeSet<&str>) -> Option<String> {
+    let is_apart = |seen: &Seen<'_>| std::str::from_utf8(seen.name).is_ok_and(|path| apart.contains(path));
+    let (mut left, mut right) = (one.iter().peekable(), other.iter().peekable());
     loop {
-        match (left.next(), right.next()) {
+        match (left.peek(), right.peek()) {
             (None, None) => return None,
-            (Some(a), Some(b)) if a.path == b.path && converted(&a) == converted(&b) => {}
-            (Some(entry), _) | (None, Some(entry)) => {
-                return Some(String::from_utf8_lossy(&entry.path).into_owned());
+            (Some(a), Some(b)) if a.says_the_same(b) => {
+                left.next();
+                right.next();
+            }
+            (Some(seen), _) if is_apart(seen) => drop(left.next()),
+            (_, Some(seen)) if is_apart(seen) => drop(right.next()),
+            (Some(seen), _) | (None, Some(seen)) => {
+                return Some(String::from_utf8_lossy(seen.name).into_owned());
             }
         }
     }
 }
 
-fn path_of(entry: &git2::IndexEntry) -> Option<RepoPath> {
-    std::str::from_utf8(&entry.path).ok().and_then(|path| RepoPath::new(path).ok())
+fn path_of(seen: &Seen<'_>) -> Option<RepoPath> {
+    std::str::from_utf8(seen.name).ok().and_then(|path| RepoPath::new(path).ok())
 }
 
 impl Workspace {
@@ -116,8 +100,8 @@ impl Workspace {
         self.git_dir.join("index")
     }
 
-    pub(super) fn read_index(&self) -> Result<git2::Index> {
-        Ok(read(&self.index_path())?)
+    pub(super) fn read_index(&self) -> Result<IndexFile> {
+        read(&self.index_path())
     }
 
     /// The present entries of one path; empty when it is not in the index.
@@ -126,12 +110,12 @@ impl Workspace {
     }
 
     /// Entries that differ from HEAD (as `status` lists them) and those with a flag.
-    pub(super) fn notable_entries(&self, index: &git2::Index, status: &Status) -> Entries {
+    pub(super) fn notable_entries(&self, index: &IndexFile, status: &Status) -> Entries {
         let listed = status.tracked.iter().filter(|listed| listed.in_index);
         let mut notable: Entries =
             listed.map(|listed| (listed.path.clone(), entries_of(index, &listed.path))).collect();
         for entry in index.iter() {
-            if converted(&entry).has_flags()
+            if entry.is_flagged()
                 && let Some(path) = path_of(&entry)
             {
                 let entries = entries_of(index, &path);
@@ -155,7 +139,7 @@ impl Workspace {
     pub(super) fn index_changes(
         &self,
         since: &Checkpoint,
-        index: &git2::Index,
+        index: &IndexFile,
         now: &Entries,
         same_head: bool,
     ) -> Result<Vec<IndexChange>> {

@@ -15,6 +15,7 @@ use std::time::Duration;
 use rustix::fs::{FlockOperation, flock};
 
 use super::index::{self, IndexChange, IndexEntry};
+use super::index_file::IndexFile;
 use super::object::{FileKind, ObjectId};
 use super::path::RepoPath;
 use super::{Result, Workspace, WorkspaceError, fault};
@@ -144,7 +145,7 @@ impl Workspace {
     }
 
     /// All entries that were not to change are what they were, and the others are what was asked for.
-    fn compare_others(&self, before: &git2::Index, draft: &Path, edits: &[&IndexChange]) -> Result<()> {
+    fn compare_others(&self, before: &IndexFile, draft: &Path, edits: &[&IndexChange]) -> Result<()> {
         let after = index::read(draft)?;
         for edit in edits {
             if !same_entries(&index::entries_of(&after, &edit.path), &edit.after) {

@@ -22,7 +22,7 @@
 //! | `restore` | putting bytes and index entries back, and setting changes aside |
 //! | `stage`, `staged`, `transplant`, `hunks` | the fix, and nothing else, into the index |
 //! | `patch` | unified diffs |
-//! | `index`, `index_lock` | reading index entries, and changing some of them without losing others |
+//! | `index`, `index_file`, `index_lock` | reading index entries, and changing some of them without losing others |
 //! | `disk`, `present`, `object`, `filter` | files, their states, objects, and git's own clean and smudge filters between them |
 //! | `history`, `worktree` | commits, and the worktree of `converge` |
 //! | `driver` | one driver per work tree |
@@ -39,6 +39,7 @@ mod git;
 mod history;
 mod hunks;
 mod index;
+mod index_file;
 mod index_lock;
 mod object;
 mod observe;

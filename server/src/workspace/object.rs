@@ -30,6 +30,10 @@ impl ObjectId {
         ObjectId([0; 20])
     }
 
+    pub(super) fn from_bytes(bytes: [u8; 20]) -> ObjectId {
+        ObjectId(bytes)
+    }
+
     /// Whether this is [`ObjectId::zero`].
     pub fn is_zero(&self) -> bool {
         self.0 == [0; 20]

@@ -215,7 +215,7 @@ fn split_index() -> OpenError {
 }
 
 fn refuse_by_index(git_dir: &Path) -> Result<(), OpenError> {
-    match index::read(&git_dir.join("index")) {
+    match git2::Index::open(&git_dir.join("index")) {
         Ok(index) if index.iter().any(|entry| entry.mode == 0o040_000) => Err(sparse_index()),
         Ok(_) => Ok(()),
         Err(error) if error.message().contains("sdir") => Err(sparse_index()),

@@ -10,6 +10,7 @@ use super::disk::Look;
 use super::filter::{Conversions, is_lfs_pointer};
 use super::hunks::is_binary;
 use super::index::{self, IndexChange, IndexEntry};
+use super::index_file::IndexFile;
 use super::object::{FileKind, FileState, ObjectId};
 use super::path::RepoPath;
 use super::staged::{Conflict, NotStaged, StageRefused, Staged, StagedEntries, StagedEntry};
@@ -182,7 +183,7 @@ impl Workspace {
         &self,
         path: &RepoPath,
         base: &[IndexEntry],
-        index: &git2::Index,
+        index: &IndexFile,
         post: Option<&FileState>,
     ) -> Result<(), StageRefused> {
         let present = index::entries_of(index, path);

@@ -4,7 +4,7 @@
 //! of its scope, and throws git commands about. Agent and check are scripts that hand over to the test through a pipe and
 //! wait, so that one seed is one story, whatever the machine does. `oracle` says what has to be true whenever no program runs.
 //!
-//! `FIX_LOOP_CHAOS=N` plays N sequences, `FIX_LOOP_CHAOS_SEED=S` the one with that seed.
+//! `FIX_LOOP_CHAOS=N` plays N sequences, `FIX_LOOP_CHAOS_SEED=S` the one with that seed (with both, N from that seed on).
 
 mod acts;
 mod oracle;

@@ -170,7 +170,9 @@ fn judge_index(world: &mut World, now: &Seen, wrong: &mut Vec<String>) {
         }
         let (users, staged) = (world.tokens_of(&was), world.tokens_of(&is));
         let mut may: BTreeSet<String> = users.clone();
-        for entries in &allowed {
+        // What the user had staged before the loop comes back when the loop is taken back.
+        let origin = world.origin.index.get(&path).cloned().unwrap_or_default();
+        for entries in allowed.iter().chain([&origin]) {
             may.extend(world.tokens_of(entries));
         }
         for token in staged.iter().filter(|token| !may.contains(*token) && !world.beside.contains(*token)) {
@@ -190,7 +192,9 @@ fn judge_index(world: &mut World, now: &Seen, wrong: &mut Vec<String>) {
 /// The loop ended without its fix: everything is as if it had never been, but for what the user did meanwhile.
 fn judge_restored(world: &World, now: &Seen, told: &Told, wrong: &mut Vec<String>) {
     for path in &world.scope {
-        if world.touched.contains(path) {
+        // What became a link is another file, so that the finding in it is another one, too.
+        let linked = matches!(now.tree.get(path), Some(Entry::Link(_)));
+        if world.touched.contains(path) || linked {
             continue;
         }
         let (was, is) = (world.origin.tree.get(path), now.tree.get(path));
@@ -237,7 +241,8 @@ fn judge_words(world: &World, now: &Seen, told: &Told, deeds: &[Deeds], wrong: &
             Some(Entry::File { bytes, .. }) => !String::from_utf8_lossy(bytes).contains("BAD"),
             _ => true,
         };
-        if has("resolved") && !fixed && !world.allowed.contains_key(Path::new("app.txt")) {
+        let proven = matches!(report["evidence"]["f1"].as_str(), Some("proven" | "pattern"));
+        if has("resolved") && proven && !fixed && !world.allowed.contains_key(Path::new("app.txt")) {
             wrong.push("f1 is told to be resolved, and app.txt is BAD".into());
         }
         if has("waiting") != told.question().is_some() {

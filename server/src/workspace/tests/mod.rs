@@ -5,6 +5,7 @@ mod crash;
 mod filters;
 mod fixture;
 mod index;
+mod index_file;
 mod injury;
 mod opening;
 mod paths;
