@@ -2,6 +2,7 @@
 //! left in the working tree, the index and the refs.
 
 mod bad_input;
+mod cause;
 mod deciding;
 mod from_check;
 mod interrupted;
