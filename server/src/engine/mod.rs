@@ -11,7 +11,7 @@
 //! | `act`, `guard`, `dispatching`, `checking`, `verifying`, `restoring`, `managed` | carrying one action out |
 //! | `translate`, `roster`, `starting` | between the words of configuration, agents and protocols |
 //! | `ledger`, `state`, `running` | the journal, and the fold over it |
-//! | `inbox`, `buffers` | the findings files, and what the editor holds |
+//! | `inbox`, `found`, `buffers` | the findings files, what workers found, and what the editor holds |
 //! | `view`, [`report`], [`status`], `plan` | the state as people and scripts see it |
 //! | `follow`, `requests` | a second process beside the driver |
 
@@ -25,6 +25,7 @@ mod dispatching;
 mod doctor;
 mod driver;
 mod follow;
+mod found;
 mod guard;
 mod inbox;
 mod ledger;

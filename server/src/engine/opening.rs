@@ -449,11 +449,7 @@ impl Driver {
             }
             .map_err(|error| Refusal { kind: RefusalKind::Environment, message: error.to_string() })?;
             for produced in produced {
-                self.write(Entry::Produced {
-                    r#loop: id,
-                    action: dispatches[0].id,
-                    produced: Box::new(produced),
-                });
+                self.keep(id, dispatches[0].id, produced);
             }
         }
         if !go_on {
