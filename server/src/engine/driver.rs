@@ -340,6 +340,7 @@ impl Driver {
         }
     }
 
+    /// Writes down what an action brought about, and tells what people have to know.
     pub(super) fn keep(&mut self, r#loop: LoopId, action: ActionId, produced: Produced) {
         if let Produced::Note(note) = &produced {
             self.notice(NoticeLevel::Warning, Some(r#loop), note.clone());

@@ -19,6 +19,7 @@ use crate::protocol::NewFinding;
 
 use super::api::{BufferEvent, InputError};
 use super::entry_lines::EntryLines;
+use super::found::Found;
 use super::ledger::LoopFinding;
 
 /// How a listed finding may be worked on.
@@ -93,12 +94,6 @@ impl Listed {
     }
 }
 
-/// A finding of a worker's in the user's own file; `None`: it names no line there.
-struct FoundAt {
-    file: String,
-    anchor: Option<Anchor>,
-}
-
 /// Revision and path → the text there.
 pub(super) type RevisionTexts = Arc<dyn Fn(&str, &str) -> Option<String> + Send + Sync>;
 
@@ -127,7 +122,7 @@ pub(super) struct Inbox {
     /// Text that the anchors stand on, for each file with one.
     anchored_on: BTreeMap<String, String>,
     /// Where the findings that workers brought up are now, by fingerprint.
-    found: BTreeMap<String, FoundAt>,
+    found: Found,
     confirmed: BTreeSet<String>,
     gaps_are_work: bool,
     revision_texts: RevisionTexts,
@@ -158,7 +153,7 @@ impl Inbox {
             by_fingerprint: HashMap::new(),
             buffers: BTreeMap::new(),
             anchored_on: BTreeMap::new(),
-            found: BTreeMap::new(),
+            found: Found::default(),
             confirmed: BTreeSet::new(),
             gaps_are_work: false,
             revision_texts,
@@ -223,12 +218,12 @@ impl Inbox {
         self.memory = self.intake.memory.clone();
         let before = std::mem::take(&mut self.anchored_on);
         self.list();
-        for found in self.found.values_mut() {
-            let Some(text) = tree.text(&found.file) else { continue };
-            if let (Some(anchor), Some(before)) = (&mut found.anchor, before.get(&found.file)) {
-                *anchor = anchor.through_diff(before, &text);
+        for file in self.found.files() {
+            let Some(text) = tree.text(&file) else { continue };
+            if let Some(before) = before.get(&file) {
+                self.found.moved(&file, |anchor| anchor.through_diff(before, &text));
             }
-            self.anchored_on.insert(found.file.clone(), text);
+            self.anchored_on.insert(file, text);
         }
         let anchored: BTreeSet<String> = self
             .listed
@@ -421,10 +416,7 @@ impl Inbox {
     /// Takes up a finding that a worker brought up. It named a line of the file as it is at `revision` (a worktree's head);
     /// from here on the finding stays on that code in the user's own file.
     pub fn follow_found(&mut self, found: &NewFinding, revision: Option<&str>) {
-        if self.found.contains_key(&found.key.0) {
-            return;
-        }
-        let Some(file) = &found.file else { return };
+        let Some(file) = found.file.as_ref().filter(|_| !self.found.has(&found.key.0)) else { return };
         let now = match self.buffers.get(file) {
             Some(text) => Some(text.to_string()),
             None => DiskTree::new(&self.root).text(file),
@@ -433,22 +425,15 @@ impl Inbox {
             Some(revision) => (self.revision_texts)(revision, file),
             None => now.clone(),
         };
-        let anchor = match (found.line, &then, &now) {
-            (Some(line), Some(then), Some(now)) if line > 0 => {
-                Some(Anchor::place(then, line, line).through_diff(then, now))
-            }
-            _ => None,
-        };
+        self.found.add(found, file, then.as_deref(), now.as_deref());
         if let Some(now) = now {
             self.anchored_on.entry(file.clone()).or_insert(now);
         }
-        self.found.insert(found.key.0.clone(), FoundAt { file: file.clone(), anchor });
     }
 
     /// Where a finding of a worker's is now, after edits.
     pub fn lines_of_found(&self, fingerprint: &str) -> Option<(u32, u32)> {
-        let anchor = self.found.get(fingerprint)?.anchor.as_ref()?;
-        Some((anchor.line_start, anchor.line_end))
+        self.found.lines(fingerprint)
     }
 
     /// The editor's text moves the anchors of its file.
@@ -505,9 +490,7 @@ impl Inbox {
             }
         }
         self.memory.update(&places);
-        for found in self.found.values_mut().filter(|found| found.file == path) {
-            found.anchor = found.anchor.as_ref().map(moved);
-        }
+        self.found.moved(path, moved);
         for ignored in self.intake.ignored.iter_mut().chain(&mut self.intake.refused) {
             if ignored.finding.as_ref().and_then(|finding| finding.file.as_deref()) == Some(path) {
                 ignored.anchor = ignored.anchor.as_ref().map(moved);

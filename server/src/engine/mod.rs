@@ -12,7 +12,7 @@
 //! | `rebasing` | what the user did to the tree between two rounds |
 //! | `translate`, `roster`, `starting` | between the words of configuration, agents and protocols |
 //! | `ledger`, `state`, `running` | the journal, and the fold over it |
-//! | `inbox`, `buffers` | the findings files, and what the editor holds |
+//! | `inbox`, `found`, `buffers` | the findings files, what workers found, and what the editor holds |
 //! | `view`, [`report`], [`status`], `plan` | the state as people and scripts see it |
 //! | `follow`, `requests` | a second process beside the driver |
 
@@ -27,6 +27,7 @@ mod doctor;
 mod driver;
 mod entry_lines;
 mod follow;
+mod found;
 mod guard;
 mod inbox;
 mod known_views;

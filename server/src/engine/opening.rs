@@ -412,16 +412,34 @@ impl Driver {
     }
 
     fn remove_worktree(&self, id: LoopId) {
-        let Some(run) = self.state.loops.get(&id) else { return };
-        let (Some(workspace), Some(managed)) = (&self.workspace, &run.traces.managed) else { return };
-        let how = run.view.finished.as_ref().map(|ending| ending.how);
-        let is_over = matches!(how, Some(EndedHow::Pass | EndedHow::PassStandardsOnly | EndedHow::Cancelled));
-        let state = workspace.commit_state(&managed.worktree, &managed.review_base);
-        if is_over
-            && state.is_ok_and(|state| state.clean)
-            && let Err(error) = workspace.remove_worktree(&managed.worktree)
-        {
-            tracing::warn!("the worktree {} stays: {error}", managed.worktree.path.display());
+        let (Some(workspace), Some(run)) = (&self.workspace, self.state.loops.get(&id)) else { return };
+        let Some(how) = run.view.finished.as_ref().map(|ending| ending.how) else { return };
+        if run.writes_in_the_users_tree() || how == EndedHow::Blocked {
+            return;
+        }
+        let removed = match &run.traces.managed {
+            Some(managed) => match workspace.commit_state(&managed.worktree, &managed.review_base) {
+                Ok(state) if state.clean => {
+                    let has_commits = state.head.to_string() != managed.initial_head;
+                    if how == EndedHow::Cancelled && !has_commits {
+                        workspace.discard_worktree(&managed.worktree)
+                    } else {
+                        workspace.remove_worktree(&managed.worktree)
+                    }
+                }
+                _ => Ok(()),
+            },
+            // Cancelled before it was prepared: what is there of it holds nothing.
+            None => {
+                let mine = format!("fix-loop/{id}");
+                let is_mine = |branch: &str| branch.strip_suffix("-base").unwrap_or(branch) == mine;
+                let all = workspace.managed_worktrees().unwrap_or_default();
+                let mut mine = all.iter().filter(|one| is_mine(&one.branch));
+                mine.try_for_each(|one| workspace.discard_worktree(one))
+            }
+        };
+        if let Err(error) = removed {
+            tracing::warn!("a worktree of loop {id} stays: {error}");
         }
     }
 
@@ -518,7 +536,7 @@ impl Driver {
             let produced = if run.writes_in_the_users_tree() {
                 restoring::interrupted(&workspace, &self.config, run)
             } else {
-                restoring::interrupted_in_worktree(&workspace, run)
+                restoring::interrupted_in_worktree(&workspace, &self.config, run)
             }
             .map_err(|error| Refusal { kind: RefusalKind::Environment, message: error.to_string() })?;
             for produced in produced {

@@ -5,6 +5,7 @@ use crate::workspace::{Checkpoint, Observation, OwnBytes, RepoPath, Scope, Works
 
 use super::guard;
 use super::ledger::Produced;
+use super::managed::checkout;
 use super::running::{LoopRun, Traces};
 
 /// Restores what a finished loop changed, where the bytes are still its own. Gives the paths left alone.
@@ -95,16 +96,21 @@ fn observe(workspace: &Workspace, checkpoint: &Checkpoint) -> Result<Observation
     workspace.observe(checkpoint, &scope, &[])
 }
 
-/// The same for a converging loop: its own worktree goes back to what it was when the worker began. The user's tree is none
-/// of its business.
+/// The same for a converging loop: its own worktree goes back to what it was when the worker began. In the user's tree
+/// nothing is put back; what changed there is named.
 pub(super) fn interrupted_in_worktree(
     workspace: &Workspace,
+    config: &Config,
     run: &LoopRun,
 ) -> Result<Vec<Produced>, WorkspaceError> {
     let traces = &run.traces;
     let Some(managed) = &traces.managed else { return Ok(Vec::new()) };
     let checkpoint = traces.last_checkpoint.and_then(|action| traces.checkpoints.get(&action));
     let head = checkpoint.and_then(|checkpoint| checkpoint.head.commit.as_ref()).map(ToString::to_string);
-    workspace.reset_managed(&managed.worktree, head.as_deref().unwrap_or(&managed.head))?;
-    Ok(Vec::new())
+    let head = head.as_deref().unwrap_or(&managed.head);
+    if !managed.worktree.path.join(".git").exists() {
+        workspace.add_worktree(&managed.worktree.branch, head)?;
+    }
+    workspace.reset_managed(&managed.worktree, head)?;
+    checkout::since_interrupted(workspace, config, traces)
 }

@@ -70,6 +70,18 @@ impl Docket {
         self.record(Record::Note(note.into()));
     }
 
+    /// A person's decision, with the setting before and after it.
+    pub(super) fn decided(&mut self, about: &str, old: &str, new: &str, reason: Option<String>) {
+        self.record(Record::Decision {
+            about: about.to_owned(),
+            old: old.to_owned(),
+            new: new.to_owned(),
+            reason: reason
+                .filter(|text| !text.trim().is_empty())
+                .unwrap_or_else(|| "no reason given".to_owned()),
+        });
+    }
+
     /// The first option is the recommended one.
     pub(super) fn ask(
         &mut self,

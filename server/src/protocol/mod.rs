@@ -14,6 +14,8 @@ mod docket;
 pub mod explore;
 pub mod rereview;
 pub mod vocabulary;
+#[cfg(test)]
+mod walking;
 
 pub use vocabulary::*;
 

@@ -3,6 +3,7 @@
 
 mod approving;
 mod bad_input;
+mod cause;
 mod deciding;
 mod from_check;
 mod interrupted;

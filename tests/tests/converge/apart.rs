@@ -39,10 +39,7 @@ fn two_loops_run_side_by_side_in_two_worktrees() {
 
 #[test]
 fn findings_are_shown_while_the_loop_runs() {
-    let script = review()
-        .on("fixer", [step::mark("fixing"), step::wait_for("go")].into_iter().chain(fix_both()))
-        .on("closer", [step::close(json!({}))]);
-    let (repo, agent) = project(script, true, "");
+    let (repo, agent) = project(waiting(), true, "");
     let running = run(&repo).spawn();
     agent.reached("fixing");
     let seen = status(&repo);
@@ -59,10 +56,7 @@ fn findings_are_shown_while_the_loop_runs() {
 
 #[test]
 fn the_status_of_a_reviewing_loop_names_what_it_found() {
-    let script = review()
-        .on("fixer", [step::mark("fixing"), step::wait_for("go")].into_iter().chain(fix_both()))
-        .on("closer", [step::close(json!({}))]);
-    let (repo, agent) = project(script, true, "");
+    let (repo, agent) = project(waiting(), true, "");
     let running = run(&repo).spawn();
     agent.reached("fixing");
     let seen = status(&repo);

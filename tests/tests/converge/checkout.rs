@@ -53,10 +53,7 @@ fn what_a_worker_did_in_the_users_checkout_is_put_back_on_the_users_word() {
 
 #[test]
 fn what_the_user_did_in_their_checkout_stays_and_the_fix_counts() {
-    let script = review()
-        .on("fixer", [step::mark("fixing"), step::wait_for("go")].into_iter().chain(fix_both()))
-        .on("closer", [step::close(json!({}))]);
-    let (repo, agent) = project(script, true, "");
+    let (repo, agent) = project(waiting(), true, "");
     let running = run(&repo).spawn();
     agent.reached("fixing");
     repo.write("other.txt", "somebody was here\n");
@@ -75,10 +72,7 @@ fn what_the_user_did_in_their_checkout_stays_and_the_fix_counts() {
 
 #[test]
 fn what_the_editor_saves_is_the_users_without_a_question() {
-    let script = review()
-        .on("fixer", [step::mark("fixing"), step::wait_for("go")].into_iter().chain(fix_both()))
-        .on("closer", [step::close(json!({}))]);
-    let (repo, agent) = project(script, true, "");
+    let (repo, agent) = project(waiting(), true, "");
     let mut editor = LspClient::start(&repo);
     editor.open(&repo, "other.txt", "plaintext");
     editor.execute("fix-loop.review", json!({}));
@@ -102,10 +96,7 @@ fn what_the_editor_saves_is_the_users_without_a_question() {
 
 #[test]
 fn a_commit_in_the_users_checkout_is_named_and_nothing_else() {
-    let script = review()
-        .on("fixer", [step::mark("fixing"), step::wait_for("go")].into_iter().chain(fix_both()))
-        .on("closer", [step::close(json!({}))]);
-    let (repo, agent) = project(script, true, "");
+    let (repo, agent) = project(waiting(), true, "");
     let running = run(&repo).spawn();
     agent.reached("fixing");
     repo.write("other.txt", "committed meanwhile\n");

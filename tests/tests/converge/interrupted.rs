@@ -141,12 +141,8 @@ fn killed_in_a_phase_and_given_up_the_checkout_is_as_it_was_and_the_loop_is_over
         assert_eq!(gate(&output).verdict, Verdict::Paused, "{phase}");
         assert_eq!(checkout(&repo), before, "{phase}");
         assert_eq!(agent.briefs().len(), dispatched, "{phase}");
-        let branch = repo.git(["for-each-ref", "--format=%(objectname)", "refs/heads/fix-loop/L1"]);
-        let head = repo.head();
-        assert!(
-            branch.trim() == head || branch.is_empty(),
-            "{phase}: no commit of the worker's is left: {branch}"
-        );
+        assert_eq!(leftovers(&repo), "1 worktrees; ", "{phase}: nothing of it stays");
+        assert!(!repo.exists(".fix-loop/worktrees"), "{phase}");
     }
 }
 
@@ -189,4 +185,25 @@ fn an_axis_that_has_reported_is_not_reviewed_again() {
             .count()
     };
     assert_eq!((along("standards"), along("spec")), (1, 2));
+}
+
+#[test]
+fn what_an_interrupted_worker_did_in_the_users_checkout_is_named_when_the_loop_goes_on() {
+    let trespass = [
+        step::append("../../../other.txt", "a worker was here\n"),
+        step::mark("there"),
+        step::wait_for("never"),
+    ];
+    let (repo, agent) = project(Script::new().on_nth("fixer", 1, trespass).and(usual()), true, "");
+    let running = run(&repo).spawn();
+    agent.reached("there");
+    running.kill();
+    run(&repo).expect(1);
+    let output = answer(&repo, &question(&repo, "resume"), "1").expect(0);
+    assert!(output.stderr.contains("this changed in your own checkout: other.txt"), "{output}");
+    assert_eq!(
+        repo.read("other.txt"),
+        "other\na worker was here\n",
+        "whose it is only the user knows by now"
+    );
 }

@@ -115,6 +115,13 @@ fn usual() -> Script {
     review().on("fixer", fix_both()).on("closer", [step::close(json!({}))])
 }
 
+/// The usual run, whose fixer waits at `fixing` until it is let `go`.
+fn waiting() -> Script {
+    review()
+        .on("fixer", [step::mark("fixing"), step::wait_for("go")].into_iter().chain(fix_both()))
+        .on("closer", [step::close(json!({}))])
+}
+
 fn roles(agent: &Agent) -> Vec<String> {
     agent.briefs().iter().map(|brief| brief["role"].as_str().expect("a role").to_owned()).collect()
 }

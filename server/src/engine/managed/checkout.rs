@@ -6,12 +6,14 @@
 
 use std::collections::BTreeMap;
 
+use crate::config::Config;
 use crate::protocol::{ActionId, Changes, CheckoutChange, Event};
-use crate::workspace::{Breach, Change, CheckpointName, Place, RepoPath, Scope};
+use crate::workspace::{Breach, Change, CheckpointName, Place, RepoPath, Scope, Workspace, WorkspaceError};
 
 use super::super::act::{Failed, Job};
 use super::super::guard;
 use super::super::ledger::Produced;
+use super::super::running::Traces;
 use super::text;
 
 /// Before a worker.
@@ -52,7 +54,7 @@ pub(super) fn look(job: &Job, changes: &mut Changes) -> Result<(), Failed> {
     let foreign: Vec<Change> = seen
         .changes
         .into_iter()
-        .filter(|change| change.place != Place::Users && !is_ours(job, change))
+        .filter(|change| change.place != Place::Users && !is_ours(&job.tools.config, change))
         .filter(|change| lies_about(change.path.as_str()))
         .collect();
     if foreign.is_empty() {
@@ -68,8 +70,34 @@ pub(super) fn look(job: &Job, changes: &mut Changes) -> Result<(), Failed> {
 }
 
 /// Findings files may well arrive meanwhile.
-fn is_ours(job: &Job, change: &Change) -> bool {
-    change.path.as_str().starts_with(".fix-loop/") || guard::is_inbox(&job.tools.config, &change.path)
+fn is_ours(config: &Config, change: &Change) -> bool {
+    change.path.as_str().starts_with(".fix-loop/") || guard::is_inbox(config, &change.path)
+}
+
+/// The same after a crash. Hours may have gone by, so that it is only kept and named.
+pub(in crate::engine) fn since_interrupted(
+    workspace: &Workspace,
+    config: &Config,
+    traces: &Traces,
+) -> Result<Vec<Produced>, WorkspaceError> {
+    let Some(since) = traces.checkout.values().next() else { return Ok(Vec::new()) };
+    let nothing: [&str; 0] = [];
+    let Ok(scope) = Scope::new(workspace.root(), &nothing, &[]) else { return Ok(Vec::new()) };
+    let seen = workspace.observe(since, &scope, &[])?;
+    let foreign: Vec<Change> = seen
+        .changes
+        .into_iter()
+        .filter(|change| change.place != Place::Users && !is_ours(config, change))
+        .collect();
+    if foreign.is_empty() {
+        return Ok(Vec::new());
+    }
+    let paths: Vec<&str> = foreign.iter().map(|change| change.path.as_str()).collect();
+    let note = format!(
+        "since the interrupted worker began, this changed in your own checkout: {}; if it was not you, undo it",
+        paths.join(", ")
+    );
+    Ok(vec![Produced::SetAside(workspace.keep(since, &foreign)?), Produced::Note(note)])
 }
 
 /// The user said that it was the worker. Two reviewers may have been at it at once: what stood before the first of them

@@ -4,7 +4,7 @@
 //! worktree, `validation` runs the commands there, `checkout` watches the user's own. That one is only read, but for
 //! `PutBackCheckout`, which the user asks for. A worker is never believed about its commit: git is asked.
 
-mod checkout;
+pub(super) mod checkout;
 mod validation;
 mod workers;
 

@@ -6,6 +6,7 @@
 //!
 //! The loop works in a managed worktree on its own branch; the user's checkout is never touched. Nothing is staged.
 
+mod claims;
 mod gate;
 mod judging;
 mod ledger;

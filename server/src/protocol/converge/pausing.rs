@@ -143,7 +143,7 @@ impl Converge {
         if by == AnsweredBy::Automatic {
             return false;
         }
-        self.decided("changed checkout", "not known whose", choice.words(), text);
+        self.docket.decided("changed checkout", "not known whose", choice.words(), text);
         match choice {
             Choice::KeepCheckout if job == Job::Review => {
                 self.phase = Phase::Reviewing;
@@ -199,7 +199,7 @@ impl Converge {
     ) -> bool {
         match (asked, choice) {
             (Asked::StandardsOnly, Choice::Yes) => {
-                self.decided("review axes", "standards and spec", "standards only", text);
+                self.docket.decided("review axes", "standards and spec", "standards only", text);
                 self.review(true);
             }
             (Asked::StandardsOnly, _) => {
@@ -259,7 +259,7 @@ impl Converge {
             return true;
         }
         if pause.kind == PauseKind::Decision {
-            self.decided("pause", &pause.reason, pause.next.words(), text.clone());
+            self.docket.decided("pause", &pause.reason, pause.next.words(), text.clone());
             if let Some(choice) = text.filter(|text| !text.trim().is_empty()) {
                 self.answers.push(Told { question: pause.reason, choice });
             }
@@ -284,17 +284,6 @@ impl Converge {
         self.answers.push(Told {
             question: format!("May files outside the scope be changed: {}?", list.join(", ")),
             choice: choice.words().to_owned(),
-        });
-    }
-
-    fn decided(&mut self, about: &str, old: &str, new: &str, reason: Option<String>) {
-        self.docket.record(Record::Decision {
-            about: about.to_owned(),
-            old: old.to_owned(),
-            new: new.to_owned(),
-            reason: reason
-                .filter(|text| !text.trim().is_empty())
-                .unwrap_or_else(|| "no reason given".to_owned()),
         });
     }
 }

@@ -222,7 +222,7 @@ impl Rereview {
                 if !by_user {
                     return false;
                 }
-                self.decided("verification", "inconclusive", "accepted without verification", text);
+                self.docket.decided("verification", "inconclusive", "accepted without verification", text);
                 self.attempted(&format!("accepted without verification: {}", one_line(&why)));
                 self.finish_done(Some(Grade::Accepted), &format!("accepted without verification: {why}"));
             }
@@ -273,7 +273,7 @@ impl Rereview {
                 if !by_user {
                     return false;
                 }
-                self.decided("weakened test", "not accepted", "part of the fix", text);
+                self.docket.decided("weakened test", "not accepted", "part of the fix", text);
                 self.finish_done(Some(Grade::Verified), &evidence);
             }
             (Asked::Weakened(_), _) => {
@@ -302,21 +302,10 @@ impl Rereview {
         true
     }
 
-    fn decided(&mut self, about: &str, old: &str, new: &str, reason: Option<String>) {
-        self.docket.record(Record::Decision {
-            about: about.to_owned(),
-            old: old.to_owned(),
-            new: new.to_owned(),
-            reason: reason
-                .filter(|text| !text.trim().is_empty())
-                .unwrap_or_else(|| "no reason given".to_owned()),
-        });
-    }
-
     fn clarified(&mut self, question: String, text: Option<String>) {
         let answer = text.filter(|text| !text.trim().is_empty());
         let choice = answer.clone().unwrap_or_else(|| Choice::Yes.words().to_owned());
-        self.decided("clarified spec", &question, &choice, answer.clone());
+        self.docket.decided("clarified spec", &question, &choice, answer.clone());
         self.supplied = Some(format!("{question}\nAnswer: {choice}"));
         self.answers.push(Told { question, choice });
         if self.has_loop_left() { self.next_round() } else { self.hand_on("the spec is clarified") }
@@ -324,7 +313,7 @@ impl Rereview {
 
     fn allowed_a_raise(&mut self, reason: Option<String>) {
         let evidence = self.diagnosis.as_ref().and_then(Self::new_evidence);
-        self.decided("model raise", &step(self.raises), &step(self.raises + 1), reason.or(evidence));
+        self.docket.decided("model raise", &step(self.raises), &step(self.raises + 1), reason.or(evidence));
         self.raises += 1;
         if self.has_loop_left() { self.next_round() } else { self.hand_on("the raise is allowed") }
     }
@@ -349,7 +338,7 @@ impl Rereview {
         let word = gate_word(review.verdict);
         let ruling =
             if ship_stands { "the reviewer's SHIP stands" } else { "the final gate's verdict stands" };
-        self.decided("appeal", &format!("reviewer SHIP, final gate {word}"), ruling, reason.clone());
+        self.docket.decided("appeal", &format!("reviewer SHIP, final gate {word}"), ruling, reason.clone());
         if let Some(record) = &mut self.appeal {
             let record_only = record.trim_end_matches("; unresolved").to_owned();
             let reason = reason.map_or(String::new(), |reason| format!(" ({})", one_line(&reason)));

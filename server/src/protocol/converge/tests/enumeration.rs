@@ -1,7 +1,8 @@
 //! Every reachable state of the loop, against the rules.
 
-use super::super::super::explore::{Explored, Limits, explore};
+use super::super::super::explore::Explored;
 use super::super::super::vocabulary::*;
+use super::super::super::walking;
 use super::super::{Converge, ConvergeInput, Source, world};
 use super::rules::Watcher;
 
@@ -15,29 +16,13 @@ fn calm(machine: &Converge) -> Vec<(u64, Event)> {
 
 /// The same, with the answers that `--answer recommended` gives.
 fn unattended(machine: &Converge) -> Vec<(u64, Event)> {
-    let mut events = world::events(machine);
-    events.retain(|(_, event)| {
-        !matches!(event, Event::ActionFailed { .. } | Event::Interrupted { .. } | Event::Cancelled)
-    });
-    events
+    walking::undisturbed(world::events(machine))
 }
 
 fn walk(input: ConvergeInput, events: fn(&Converge) -> Vec<(u64, Event)>) -> Explored {
-    let explored = explore(
-        Converge::new(input.clone()),
-        Watcher::new(&input),
-        events,
-        |machine, watcher| Some(format!("{} | {}", world::key(machine), watcher.key())),
-        |watcher, seen| watcher.see(seen.event, seen.steps),
-        Limits { states: 60_000, depth: 1000 },
-    );
-    match explored {
-        Ok(explored) => {
-            assert!(!explored.cut, "a limit kept states from being looked at: {explored:?}");
-            explored
-        }
-        Err(broken) => panic!("{broken}"),
-    }
+    let begin = (Converge::new(input.clone()), Watcher::new(&input));
+    let key = |machine: &Converge, watcher: &Watcher| format!("{} | {}", world::key(machine), watcher.key());
+    walking::complete(begin, events, key, Watcher::see)
 }
 
 /// Automatic answers have a walk of their own: they count, and each count is a state.
