@@ -35,8 +35,9 @@ impl Held {
 
 /// A fixer that has edited the file and runs a tool that never ends.
 fn deep_in_a_tool(program: Program) -> (World, PathBuf) {
-    let command =
-        "exec 9> ../held; echo up >&9; setsid sleep 1000 & (trap '' TERM HUP; sleep 1000) & sleep 1000";
+    // The first has no parent any more and ignores what asks it to end; the second has a session of its own.
+    let command = "exec 9> ../held; (setsid sh -c \"trap '' TERM HUP; sleep 1000\" &); setsid sleep 1000 & \
+                   echo up >&9; sleep 1000";
     let steps = [
         json!({"read": "calc.py"}),
         edit(WRONG, "    return a - 2 * b"),
