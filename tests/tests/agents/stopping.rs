@@ -4,8 +4,9 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::mpsc::channel;
 
-use fix_loop_tests::Replies;
+use fix_loop_tests::{DEADLINE, Replies};
 use serde_json::json;
 
 use super::world::{Program, WRONG, World, edit};
@@ -27,16 +28,22 @@ impl Held {
 
     /// Comes to its end only when nobody holds it.
     fn assert_nobody_is_left(mut self) {
-        let mut rest = String::new();
-        self.reader.read_to_string(&mut rest).expect("it can be read");
+        let (done, wait) = channel();
+        std::thread::spawn(move || {
+            let mut rest = String::new();
+            let read = self.reader.read_to_string(&mut rest).map(|_| rest);
+            let _ = done.send(read.expect("it can be read"));
+        });
+        let rest = wait.recv_timeout(DEADLINE).expect("something that the agent's tool started still runs");
         assert_eq!(rest, "");
     }
 }
 
 /// A fixer that has edited the file and runs a tool that never ends.
 fn deep_in_a_tool(program: Program) -> (World, PathBuf) {
-    let command =
-        "exec 9> ../held; echo up >&9; setsid sleep 1000 & (trap '' TERM HUP; sleep 1000) & sleep 1000";
+    // The first has no parent any more and ignores what asks it to end; the second has a session of its own.
+    let command = "exec 9> ../held; (setsid sh -c \"trap '' TERM HUP; sleep 1000\" &); setsid sleep 1000 & \
+                   echo up >&9; sleep 1000";
     let steps = [
         json!({"read": "calc.py"}),
         edit(WRONG, "    return a - 2 * b"),
