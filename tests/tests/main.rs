@@ -14,3 +14,4 @@ mod lsp;
 mod package;
 mod rereview;
 mod story;
+mod truth;

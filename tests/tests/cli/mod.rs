@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod deciding;
+mod evidence;
 mod from_check;
 mod interrupted;
 mod printing;
