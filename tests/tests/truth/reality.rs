@@ -65,6 +65,14 @@ impl Oracle {
             fs::write(&path, text).expect("a fresh folder");
             fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("it was just written");
         }
+        // Written before anything runs: a script that is written while another cell reads it is an empty one.
+        for bug in bugs::ALL {
+            let script = oracle.verifier_script(bug);
+            let text = JUDGE_ONCE
+                .replace("{judge}", &oracle.judge(bug).join(" "))
+                .replace("{memory}", &script.display().to_string());
+            fs::write(script, text).expect("the folder is there");
+        }
         oracle
     }
 
@@ -94,13 +102,13 @@ impl Oracle {
         bug.judge(&self.python, self.folder.path())
     }
 
+    fn verifier_script(&self, bug: &Bug) -> PathBuf {
+        self.folder.path().join(format!("{}.verifier", bug.truth.0))
+    }
+
     /// The same for the verifier, which asks once about a text too.
     pub fn verifier(&self, bug: &Bug) -> Vec<String> {
-        let script = self.folder.path().join(format!("{}.verifier", bug.truth.0));
-        let text = JUDGE_ONCE
-            .replace("{judge}", &self.judge(bug).join(" "))
-            .replace("{memory}", &script.display().to_string());
-        fs::write(&script, text).expect("the folder is there");
+        let script = self.verifier_script(bug);
         vec!["sh".to_owned(), script.display().to_string(), bug.source.to_owned()]
     }
 
