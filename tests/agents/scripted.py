@@ -21,6 +21,8 @@ Steps, in the order given:
   {"report": object}              print the report; `files_changed` is filled in from the steps when it is absent
   {"judge": verdict, "severity"?, "evidence"?, "new"?: [finding]}
                                   print a ReviewOutput with this verdict on every finding of the brief
+  {"truth": [argument, ...]}      print a ReviewOutput that says what this program says: 0 all is well, 10 the finding is
+                                  there, 11 something else is broken, anything else both
   {"commit": message}             commit everything
   {"footer": object}              print the footer of `converge` as the worktree really is, with these keys over it
   {"prose": object}               the same footer as models write it: prose, a block that is no footer, and YAML in a fence
@@ -32,11 +34,11 @@ Steps, in the order given:
   {"hang": true}                  never come back, whatever signal asks for it
   {"exit": code}                  end with this code
   {"kill": signal number}         end by this signal
+
+It is started some thousand times, so it loads only what its steps need.
 """
 import json
 import os
-import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -129,8 +131,10 @@ def follow(steps, brief, log):
             os.chmod(file, int(mode, 8))
             touch(file)
         elif "run" in step:
+            import subprocess
             subprocess.run(step["run"], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         elif "spawn" in step:
+            import subprocess
             child = subprocess.Popen(
                 step["spawn"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                 start_new_session=True,
@@ -151,7 +155,10 @@ def follow(steps, brief, log):
             print(json.dumps(report), flush=True)
         elif "judge" in step:
             print(json.dumps(judgement(step, brief)), flush=True)
+        elif "truth" in step:
+            print(json.dumps(truth(step["truth"], brief)), flush=True)
         elif "commit" in step:
+            import subprocess
             subprocess.run(["git", "add", "--all"], check=True)
             subprocess.run(["git", "commit", "--quiet", "-m", step["commit"]], check=True)
         elif "footer" in step:
@@ -186,6 +193,7 @@ def follow(steps, brief, log):
             while not (log / step["await"]).exists():
                 time.sleep(0.02)
         elif "hang" in step:
+            import signal
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             while True:
                 time.sleep(3600)
@@ -200,6 +208,8 @@ def follow(steps, brief, log):
 
 
 def footer(brief, over):
+    import subprocess
+
     def git(*arguments):
         return subprocess.run(["git", *arguments], check=True, capture_output=True, text=True).stdout.strip()
 
@@ -217,6 +227,22 @@ def prose(footer):
         "I began with this, which is not my result:\n\n```yaml\nWORKER_RESULT:\n  phase: fix\n  status: BLOCKED\n"
         f"  head: 0000000\n```\n\nThen I went on.\n\n```yaml\nWORKER_RESULT:\n{lines}\n```\n"
     )
+
+
+def truth(arguments, brief):
+    import subprocess
+    code = subprocess.run(
+        arguments, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ).returncode
+    new = {
+        "id": 99, "severity": "P1", "title": "Something else is broken", "body": "The fix broke it.", "file": None,
+        "line_start": None, "line_end": None, "confidence": 1, "criterion": "nothing else breaks",
+        "verdict": "confirmed", "evidence": f"the program ended with {code}",
+    }
+    return judgement({
+        "judge": "rejected" if code in (0, 11) else "confirmed", "evidence": f"tried it: {code}",
+        "new": [] if code in (0, 10) else [new],
+    }, brief)
 
 
 def judgement(step, brief):

@@ -55,6 +55,15 @@ impl Repo {
         repo
     }
 
+    /// The same repository once more, in a folder of its own: cheaper than to make it again.
+    pub fn copy(&self) -> Repo {
+        let folder = tempfile::Builder::new().prefix("fix-loop-e2e-").tempdir().expect("a temporary folder");
+        let base = folder.path().canonicalize().expect("the folder was just made");
+        copy_folder(&self.root, &base.join("repo"));
+        fs::create_dir_all(base.join("home")).expect("a fresh folder");
+        Repo { folder, root: base.join("repo") }
+    }
+
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -240,6 +249,22 @@ pub fn finding(id: &str, file: &str, line: u32, title: &str) -> Value {
 
 fn strip_index_lines(diff: &str) -> String {
     diff.lines().filter(|line| !line.starts_with("index ")).map(|line| format!("{line}\n")).collect()
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a fresh folder");
+    for entry in fs::read_dir(from).expect("the folder is there") {
+        let entry = entry.expect("the folder is there");
+        let (kind, to) = (entry.file_type().expect("the entry is there"), to.join(entry.file_name()));
+        if kind.is_dir() {
+            copy_folder(&entry.path(), &to);
+        } else if kind.is_symlink() {
+            let target = fs::read_link(entry.path()).expect("it is a link");
+            std::os::unix::fs::symlink(target, to).expect("a fresh folder");
+        } else {
+            fs::copy(entry.path(), to).expect("a fresh folder");
+        }
+    }
 }
 
 fn collect(root: &Path, folder: &Path, tree: &mut BTreeMap<PathBuf, Entry>) {

@@ -16,4 +16,5 @@ mod lsp;
 mod package;
 mod rereview;
 mod story;
+mod truth;
 mod unusual;

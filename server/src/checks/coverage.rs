@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::source::{Language, Source, has_word};
+use super::weaken::is_test_path;
 use super::{FailingTest, Place};
 
 /// The code that a finding cites.
@@ -103,7 +104,24 @@ fn test_at(place: &Place, read: &dyn Fn(&Path) -> Option<String>) -> Option<Test
     Some(TestText { code: source.code.get(whole)?.to_owned(), mask: source.mask.get(unit.body)?.to_owned() })
 }
 
-/// The code of a failing test, where its failure says in which test file it is.
+/// The code of a failing test and of what its file says outside of all tests (constants, tables, helpers), where its
+/// failure says in which test file it is.
 pub(super) fn code_of_test(test: &FailingTest, read: &dyn Fn(&Path) -> Option<String>) -> Option<String> {
-    test.places.iter().find_map(|place| test_at(place, read)).map(|text| text.code)
+    let (place, own) = test.places.iter().find_map(|place| Some((place, test_at(place, read)?)))?;
+    let mut code = own.code;
+    if !is_test_path(&place.file) {
+        // In Rust the code under test may stand around its tests.
+        return Some(code);
+    }
+    let text = read(&place.file)?;
+    let source = Source::new(Language::of(&place.file)?, &text);
+    let mut at = 0;
+    for unit in source.units() {
+        let (start, end) = (unit.header.start.min(unit.body.start), unit.body.end);
+        code.push('\n');
+        code.push_str(source.code.get(at..start.max(at)).unwrap_or_default());
+        at = end.max(at);
+    }
+    code.push_str(source.code.get(at..).unwrap_or_default());
+    Some(code)
 }

@@ -97,17 +97,24 @@ pub fn judge(check: &Check, before: &CheckRun, after: &CheckRun, cited_lines_cha
             Judgement::Neutral(format!("passes now; before the fix it {why}"))
         }
         (Outcome::Inconclusive(why), _) => Judgement::Inconclusive(Why::NoBaseline(why.to_string())),
-        (Outcome::Passed, Outcome::Passed) => {
-            both_pass(before.tests.as_ref(), after.tests.as_ref(), cited_lines_changed)
-        }
+        (Outcome::Passed, Outcome::Passed) => both_pass(before, after, cited_lines_changed),
         (Outcome::Passed, Outcome::Failed(now)) => Judgement::Regression { tests: now.tests.clone() },
-        (Outcome::Failed(was), Outcome::Passed) => turned_green(check, was, after.tests.as_ref()),
-        (Outcome::Failed(was), Outcome::Failed(now)) => both_fail(check, was, now, after.tests.as_ref()),
+        (Outcome::Failed(was), Outcome::Passed) => turned_green(check, was, after),
+        (Outcome::Failed(was), Outcome::Failed(now)) => both_fail(check, was, now, after),
     }
 }
 
-fn both_pass(was: Option<&TestsRun>, now: Option<&TestsRun>, cited_lines_changed: bool) -> Judgement {
-    if let (Some(was), Some(now)) = (was, now) {
+fn both_pass(before: &CheckRun, after: &CheckRun, cited_lines_changed: bool) -> Judgement {
+    if let (Some(was), Some(now)) = (before.ran, after.ran)
+        && (before.tests.is_none() || after.tests.is_none())
+        && now < was
+    {
+        return Judgement::Neutral(format!("passes, but only {now} of {was} tests ran"));
+    }
+    if before.ran.is_some() && after.ran.is_none() {
+        return Judgement::Neutral("passes, but does not say any more that a test ran".to_owned());
+    }
+    if let (Some(was), Some(now)) = (&before.tests, &after.tests) {
         let gone: BTreeSet<String> = was.passed.difference(&now.passed).cloned().collect();
         if !gone.is_empty() {
             // A pass that needs fewer tests is no pass of the same check (R39).
@@ -127,9 +134,16 @@ fn not_passing(wanted: &BTreeSet<String>, now: Option<&TestsRun>) -> BTreeSet<St
     wanted.iter().filter(|test| !stands_for_no_test(test) && !now.passed.contains(*test)).cloned().collect()
 }
 
-fn turned_green(check: &Check, was: &Failure, now: Option<&TestsRun>) -> Judgement {
+fn turned_green(check: &Check, was: &Failure, after: &CheckRun) -> Judgement {
     if check.is_pattern() {
         return Judgement::Pattern;
+    }
+    if !was.tests.is_empty() && after.ran.is_none() && after.tests.is_none() {
+        // The tests that failed were named. A pass that names and counts none may have run none.
+        return Judgement::Neutral(format!(
+            "passes, but does not say that {} ran",
+            if was.tests.len() == 1 { "the test that failed before" } else { "the tests that failed before" }
+        ));
     }
     let wanted = match &check.focus {
         Some(test) if was.tests.contains(test) => BTreeSet::from([test.clone()]),
@@ -138,7 +152,7 @@ fn turned_green(check: &Check, was: &Failure, now: Option<&TestsRun>) -> Judgeme
         }
         _ => was.tests.clone(),
     };
-    let gone = not_passing(&wanted, now);
+    let gone = not_passing(&wanted, after.tests.as_ref());
     if gone.is_empty() {
         Judgement::Proven
     } else {
@@ -147,11 +161,18 @@ fn turned_green(check: &Check, was: &Failure, now: Option<&TestsRun>) -> Judgeme
     }
 }
 
-fn both_fail(check: &Check, was: &Failure, now: &Failure, passed: Option<&TestsRun>) -> Judgement {
+fn both_fail(check: &Check, was: &Failure, now: &Failure, after: &CheckRun) -> Judgement {
+    let passed = after.tests.as_ref();
     // Only where the tests of before are known can a failure be new.
     let known = !was.tests.is_empty() && !was.tests.iter().any(|test| stands_for_no_test(test));
     if known {
         if now.tests.is_empty() {
+            // Tests ran and none failed: a threshold, a warning made an error, a teardown. Whether that was so before
+            // cannot be seen, since the tests failed then; so it is nobody's fault, and no proof.
+            if after.ran.is_some_and(|ran| ran > 0) {
+                let exit = now.exit.map_or(String::new(), |code| format!(" with exit code {code}"));
+                return Judgement::Neutral(format!("no test fails any more, and it still ends{exit}"));
+            }
             return Judgement::Regression { tests: BTreeSet::new() };
         }
         let new: BTreeSet<String> = now.tests.difference(&was.tests).cloned().collect();

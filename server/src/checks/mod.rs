@@ -13,6 +13,7 @@ mod check;
 mod coverage;
 pub mod discover;
 mod doubts;
+mod edited;
 mod environment;
 pub mod from_failures;
 mod imports;

@@ -136,6 +136,9 @@ pub struct CheckRun {
     pub outcome: Outcome,
     /// `None` when the runner did not name the tests that passed.
     pub tests: Option<TestsRun>,
+    /// How many tests ran; `None` when the output did not say, or was not recognised.
+    #[serde(default)]
+    pub ran: Option<usize>,
     /// Tests that failed in one of two runs on the same tree.
     pub flaky: BTreeSet<String>,
     /// Head and tail of the output, control codes stripped.
@@ -153,6 +156,7 @@ impl CheckRun {
             argv: Vec::new(),
             outcome,
             tests: None,
+            ran: None,
             flaky: BTreeSet::new(),
             output: String::new(),
             seconds: 0.0,

@@ -205,6 +205,7 @@ fn conclude(
         How::Exited(code) => by_exit(check, *code, &reading, &output, &stderr),
     };
     let mut run = CheckRun::bare(check.name.clone(), outcome);
+    run.ran = reading.ran.filter(|_| exit.is_some());
     run.tests = reading.tests.filter(|_| exit.is_some());
     run.output = Excerpt::of_run(&output);
     run.seconds = ended.elapsed.as_secs_f64();
@@ -221,6 +222,10 @@ fn by_exit(check: &Check, code: i32, reading: &Reading, output: &str, stderr: &s
         // code are the project's own decision (expected failures, `|| true`): not ours to call passed either.
         return match (reading.ran, reading.failing.is_empty()) {
             (Some(0), true) if runs_tests(check) => Outcome::Inconclusive(Why::NothingRan),
+            // A known runner that said nothing was ended from inside (`os._exit(0)`), or told not to run anything.
+            (None, true) if runs_tests(check) && is_known_runner(check.reader) => {
+                Outcome::Inconclusive(Why::NothingRan)
+            }
             (_, true) => Outcome::Passed,
             (_, false) => failed(code, reading, output),
         };
@@ -234,6 +239,10 @@ fn by_exit(check: &Check, code: i32, reading: &Reading, output: &str, stderr: &s
         }
     }
     failed(code, reading, output)
+}
+
+fn is_known_runner(reader: Reader) -> bool {
+    !matches!(reader, Reader::Any | Reader::Plain)
 }
 
 fn runs_tests(check: &Check) -> bool {

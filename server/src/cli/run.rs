@@ -158,6 +158,9 @@ async fn drive(engine: &EngineHandle, arguments: &RunArguments, answer: AnswerBy
         let reply = engine.command(Command::FromCheck { name: name.clone() }).await?;
         eprintln!("{}", reply.message);
     }
+    for line in engine.plan(arguments.only.clone()).await?.beginning() {
+        eprintln!("{line}");
+    }
     let command = if arguments.only.is_empty() {
         Command::FixAll
     } else {

@@ -169,6 +169,11 @@ impl Inbox {
         self.memory = memory;
     }
 
+    /// What the latest intake repaired, clamped or left out.
+    pub(super) fn notes(&self) -> &[findings::Note] {
+        &self.intake.notes
+    }
+
     pub fn memory(&self) -> &Memory {
         &self.memory
     }

@@ -6,6 +6,7 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::findings;
 use crate::protocol::{Role, Tier};
 
 use super::act::Tools;
@@ -20,6 +21,8 @@ pub struct Plan {
     pub batches: Vec<PlannedBatch>,
     pub agents: Vec<PlannedAgent>,
     pub ignored: Vec<PlannedIgnored>,
+    /// What intake repaired, clamped or left out.
+    pub notes: Vec<findings::Note>,
     /// Why nothing would be fixed, if so.
     pub fixing_off: Option<String>,
 }
@@ -133,6 +136,7 @@ impl Plan {
                     reason: finding.standing.clone(),
                 })
                 .collect(),
+            notes: driver.inbox.notes().to_vec(),
             fixing_off: driver.fixing_off.clone(),
         })
     }
@@ -167,6 +171,9 @@ impl fmt::Display for Plan {
         for (index, batch) in self.batches.iter().enumerate() {
             let findings: Vec<String> = batch.findings.iter().map(view::id_text).collect();
             writeln!(f, "batch {}: findings {}", index + 1, findings.join(", "))?;
+            if batch.checks.is_empty() {
+                writeln!(f, "  no check covers it")?;
+            }
             writeln!(
                 f,
                 "  scope: {}",
@@ -191,6 +198,28 @@ impl fmt::Display for Plan {
         for ignored in &self.ignored {
             writeln!(f, "finding {}: {}", view::id_text(&ignored.id), ignored.reason)?;
         }
+        for note in &self.notes {
+            writeln!(f, "note: {note}")?;
+        }
         Ok(())
+    }
+}
+
+impl Plan {
+    /// What a run says before it starts: how the findings were read, and what each is verified with.
+    pub fn beginning(&self) -> Vec<String> {
+        let mut lines: Vec<String> = self.notes.iter().map(|note| format!("note: {note}")).collect();
+        for batch in &self.batches {
+            let ids: Vec<String> = batch.findings.iter().map(view::id_text).collect();
+            let names: Vec<String> =
+                batch.checks.iter().map(|check| format!("{} ({})", check.name, check.origin)).collect();
+            let which = if ids.len() == 1 { "finding" } else { "findings" };
+            lines.push(match names.is_empty() {
+                true => format!("{which} {}: no check covers it", ids.join(", ")),
+                false => format!("{which} {}: verified with {}", ids.join(", "), names.join(", ")),
+            });
+            lines.extend(batch.refused.iter().map(|refused| format!("not run: {refused}")));
+        }
+        lines
     }
 }

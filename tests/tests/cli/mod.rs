@@ -5,6 +5,7 @@ mod approving;
 mod bad_input;
 mod cause;
 mod deciding;
+mod evidence;
 mod from_check;
 mod interrupted;
 mod printing;

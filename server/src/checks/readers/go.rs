@@ -62,13 +62,14 @@ fn read_events(events: &[Value], raw: &Raw<'_>, project: &Project) -> Reading {
     let names: Vec<String> = all.failing.keys().cloned().collect();
     all.failing.retain(|name, _| !names.iter().any(|other| other.starts_with(&format!("{name}/"))));
     let mut cannot_start = None;
+    failed_packages.extend(not_built(raw.stdout));
     for package in failed_packages {
         if all.failing.keys().any(|name| name.starts_with(&format!("{package} "))) {
             continue;
         }
         let mut text = output.get(&(package.clone(), String::new())).cloned().unwrap_or_default();
         if !text.contains(".go:") {
-            text.push_str(raw.stderr);
+            text.push_str(said_of(&package, raw.stderr));
         }
         match build_failure(&package, &text, project) {
             Ok(test) => all.fail(test),
@@ -84,6 +85,23 @@ fn read_events(events: &[Value], raw: &Raw<'_>, project: &Project) -> Reading {
     reading
 }
 
+/// Packages that could not be built: up to Go 1.23 in plain text, also under `-json`.
+fn not_built(stdout: &str) -> Vec<String> {
+    stdout
+        .lines()
+        .filter(|line| line.ends_with("[build failed]") || line.ends_with("[setup failed]"))
+        .filter_map(|line| line.strip_prefix("FAIL\t")?.split([' ', '\t']).next())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// What the compiler said of one package: the section under `# package`, else everything.
+fn said_of<'a>(package: &str, stderr: &'a str) -> &'a str {
+    let Some(start) = stderr.find(&format!("# {package}")) else { return stderr };
+    let section = &stderr[start..];
+    section[1..].find("\n# ").map_or(section, |end| &section[..end + 1])
+}
+
 fn build_failure(package: &str, text: &str, project: &Project) -> Result<FailingTest, String> {
     let environment =
         ["cannot find module", "no required module provides", "missing go.sum entry", "is not in std"];
@@ -97,8 +115,8 @@ fn build_failure(package: &str, text: &str, project: &Project) -> Result<Failing
 fn read_text(raw: &Raw<'_>, project: &Project) -> Reading {
     let text = raw.stdout;
     let hits: Vec<_> = TEXT.captures_iter(text).collect();
-    let packages =
-        text.lines().filter(|line| line.starts_with("ok  \t") || line.starts_with("FAIL\t")).count();
+    let ok = |line: &&str| line.starts_with("ok  \t");
+    let packages = text.lines().filter(|line| ok(line) || line.starts_with("FAIL\t")).count();
     if hits.is_empty() && packages == 0 {
         return Reading::default();
     }
@@ -124,17 +142,23 @@ fn read_text(raw: &Raw<'_>, project: &Project) -> Reading {
     }
     let names: Vec<String> = all.failing.keys().cloned().collect();
     all.failing.retain(|name, _| !names.iter().any(|other| other.starts_with(&format!("{name}/"))));
-    if all.failing.is_empty() && text.contains("[build failed]") {
-        all.fail(FailingTest {
-            name: format!("{COMPILE}go packages"),
-            places: places(raw.stderr, "", project),
-            excerpt: raw.stderr.to_owned(),
-        });
+    let mut cannot_start = None;
+    for package in not_built(text) {
+        match build_failure(&package, said_of(&package, raw.stderr), project) {
+            Ok(test) => all.fail(test),
+            Err(reason) => cannot_start = cannot_start.or(Some(reason)),
+        }
+    }
+    if !all.failing.is_empty() {
+        cannot_start = None;
     }
     let mut reading = all.complete();
+    reading.cannot_start = cannot_start;
     if !passes {
+        // Tests that passed are not named: at least one for each package that does not say that there was none.
         reading.tests = None;
-        reading.ran = None;
+        let with_tests = text.lines().filter(ok).filter(|line| !line.contains("[no tests to run]")).count();
+        reading.ran = Some(with_tests + reading.failing.len());
     }
     reading
 }

@@ -82,6 +82,8 @@ static JEST_HEAD: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(?m)^  ● (.+
 static JEST_COUNT: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?m)^\s*Tests:?\s+(?:.*?)(?:(\d+) total|\((\d+)\))\s*$").expect("constant")
 });
+static LEFT_OUT: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(\d+) (?:skipped|todo|pending)\b").expect("constant"));
 static VITEST_HEAD: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(?m)^ ?FAIL\s+(\S+ > .+?)\s*$").expect("constant"));
 
@@ -93,7 +95,11 @@ pub(super) fn read_text(raw: &Raw<'_>, project: &Project) -> Reading {
     for text in [raw.stderr, raw.stdout] {
         nothing |= text.contains("No tests found") || text.contains("No test files found");
         if let Some(hit) = JEST_COUNT.captures(text) {
-            ran = hit.get(1).or(hit.get(2)).and_then(|count| count.as_str().parse().ok());
+            // The total holds those that were skipped.
+            let left_out: usize =
+                LEFT_OUT.captures_iter(&hit[0]).filter_map(|hit| hit[1].parse::<usize>().ok()).sum();
+            let total = hit.get(1).or(hit.get(2)).and_then(|count| count.as_str().parse::<usize>().ok());
+            ran = total.map(|total| total.saturating_sub(left_out));
         }
         let heads: Vec<_> = JEST_HEAD
             .captures_iter(text)

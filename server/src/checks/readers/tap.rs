@@ -159,6 +159,8 @@ fn environment(raw: &Raw<'_>) -> Option<String> {
 
 static SPEC_FAILING: &str = "✖ failing tests:";
 static SPEC_COUNT: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(?m)^ℹ tests (\d+)$").expect("constant"));
+static SPEC_LEFT_OUT: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(?m)^ℹ (?:skipped|todo) (\d+)$").expect("constant"));
 static SPEC_AT: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?m)^test at ([^\n]+?):(\d+):\d+\n✖ (.+?)(?: \([\d.]+ms\))?$").expect("constant")
 });
@@ -182,5 +184,8 @@ fn spec_text(raw: &Raw<'_>, project: &Project) -> Reading {
             all.fail(FailingTest { name: hit[3].to_owned(), places, excerpt: body });
         }
     }
-    Reading { failing: all.into_failing(), ran: count[1].parse().ok(), ..Reading::default() }
+    let left_out: usize =
+        SPEC_LEFT_OUT.captures_iter(raw.stdout).filter_map(|hit| hit[1].parse::<usize>().ok()).sum();
+    let ran = count[1].parse::<usize>().ok().map(|total| total.saturating_sub(left_out));
+    Reading { failing: all.into_failing(), ran, ..Reading::default() }
 }

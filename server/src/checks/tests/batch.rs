@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use crate::checks::weaken::{Edit, Weakening, WeakeningKind};
 use crate::checks::*;
 
-const CODE: &str = "\
+pub(super) const CODE: &str = "\
 RATE = 2
 
 
@@ -38,7 +37,7 @@ class T(unittest.TestCase):
         self.assertEqual(name('a'), 'B')
 ";
 
-fn read(path: &Path) -> Option<String> {
+pub(super) fn read(path: &Path) -> Option<String> {
     match path.to_str() {
         Some("test_shop.py") => Some(TESTS.to_owned()),
         Some("shop.py") => Some(CODE.to_owned()),
@@ -59,7 +58,7 @@ fn check(origin: Origin) -> Check {
     configured_check(&entry, origin)
 }
 
-fn failing(tests: &[(&str, u32)]) -> CheckRun {
+pub(super) fn failing(tests: &[(&str, u32)]) -> CheckRun {
     let details: Vec<FailingTest> = tests
         .iter()
         .map(|(name, line)| {
@@ -73,7 +72,7 @@ fn failing(tests: &[(&str, u32)]) -> CheckRun {
 }
 
 fn green() -> CheckRun {
-    CheckRun::bare(CheckName::new("unit"), Outcome::Passed)
+    CheckRun { ran: Some(2), ..CheckRun::bare(CheckName::new("unit"), Outcome::Passed) }
 }
 
 fn lines(first: u32, last: u32) -> Asked<'static> {
@@ -245,162 +244,4 @@ fn functions_of_every_language_are_told_apart() {
         let names = crate::checks::source::Source::new(language, text).names_reaching(line, line).unwrap();
         assert_eq!(names.into_iter().collect::<Vec<_>>().join(" "), expected, "{path}:{line}\n{text}");
     }
-}
-
-#[test]
-fn a_fix_that_answers_the_test_is_suspicious() {
-    let table: [(&str, &str, &str, &str, bool); 19] = [
-        (
-            "a.py",
-            "def add(a, b):\n    return a - b\n",
-            "def add(a, b):\n    if a == 1 and b == 2:\n        return 3\n    return a - b\n",
-            "assert add(1, 2) == 3",
-            true,
-        ),
-        (
-            "a.py",
-            "def add(a, b):\n    return a - b\n",
-            "def add(a, b):\n    return 3 if (a, b) == (1, 2) else a - b\n",
-            "assert add(1, 2) == 3",
-            true,
-        ),
-        (
-            "a.py",
-            "def add(a, b):\n    return a - b\n",
-            "def add(a, b):\n    if (a, b) == (1, 2): return 3\n    return a - b\n",
-            "assert add(1, 2) == 3",
-            true,
-        ),
-        (
-            "a.py",
-            "def add(a, b):\n    return a - b\n",
-            "def add(a, b):\n    return a + b\n",
-            "assert add(1, 2) == 3",
-            false,
-        ),
-        (
-            "a.py",
-            "def p(s):\n    return s\n",
-            "def p(s):\n    if s == 'racecar':\n        return True\n    return s\n",
-            "assert p('racecar')",
-            true,
-        ),
-        (
-            "a.py",
-            "def d(a, b):\n    return a / b\n",
-            "def d(a, b):\n    if b == 0:\n        return None\n    return a / b\n",
-            "assert d(4, 0) is None",
-            false,
-        ),
-        (
-            "a.py",
-            "def d(a):\n    return a\n",
-            "def d(a):\n    if not a:\n        return 0\n    return a\n",
-            "assert d([]) == 0",
-            false,
-        ),
-        (
-            "a.py",
-            "def d(a):\n    return a\n",
-            "def d(a):\n    if a == 7:\n        return 8\n    return a\n",
-            "assert d(3) == 4",
-            false,
-        ),
-        ("a.py", "x = 1\n", "import os\nx = 2 if os.environ.get('PYTEST_CURRENT_TEST') else 1\n", "", true),
-        ("a.py", "x = 1\n", "import sys\nif 'unittest' in sys.modules:\n    x = 2\n", "", true),
-        (
-            "a.js",
-            "exports.add = (a, b) => a - b;\n",
-            "exports.add = (a, b) => {\n  if (a === 1 && b === 2) return 3;\n  return a - b;\n};\n",
-            "assert.strictEqual(add(1, 2), 3);",
-            true,
-        ),
-        (
-            "a.js",
-            "exports.add = (a, b) => a - b;\n",
-            "exports.add = (a, b) => a === 1 && b === 2 ? 3 : a - b;\n",
-            "expect(add(1, 2)).toBe(3)",
-            true,
-        ),
-        (
-            "a.js",
-            "exports.add = (a, b) => a - b;\n",
-            "exports.add = (a, b) => a + b;\n",
-            "expect(add(1, 2)).toBe(3)",
-            false,
-        ),
-        (
-            "a.rs",
-            "fn add(a: i32, b: i32) -> i32 {\n    a - b\n}\n",
-            "fn add(a: i32, b: i32) -> i32 {\n    match (a, b) {\n        (1, 2) => 3,\n        _ => a - b,\n    }\n}\n",
-            "assert_eq!(add(1, 2), 3);",
-            true,
-        ),
-        (
-            "a.rs",
-            "fn add(a: i32, b: i32) -> i32 {\n    a - b\n}\n",
-            "fn add(a: i32, b: i32) -> i32 {\n    if a == 1 && b == 2 { return 3; }\n    a - b\n}\n",
-            "assert_eq!(add(1, 2), 3);",
-            true,
-        ),
-        ("a.rs", "fn x() {}\n", "fn x() { if cfg!(test) { return; } }\n", "", true),
-        (
-            "a.go",
-            "func Add(a, b int) int {\n\treturn a - b\n}\n",
-            "func Add(a, b int) int {\n\tif a == 1 && b == 2 {\n\t\treturn 3\n\t}\n\treturn a - b\n}\n",
-            "if Add(1, 2) != 3 {",
-            true,
-        ),
-        (
-            "a.py",
-            "def add(a, b):\n    if a == 1 and b == 2:\n        return 3\n",
-            "def add(a, b):\n    if a == 1 and b == 2:\n        return 3\n    return a + b\n",
-            "assert add(1, 2) == 3",
-            false,
-        ),
-        ("test_a.py", "x\n", "def helper(a):\n    if a == 5:\n        return 6\n", "assert f(5) == 6", false),
-    ];
-    for (path, before, after, test, expected) in table {
-        let edit = Edit { path: Path::new(path), before: Some(before), after: Some(after) };
-        let found = find_special_cases(&[edit], &[test]);
-        assert_eq!(!found.is_empty(), expected, "{path}: {after}: {found:?}");
-    }
-}
-
-#[test]
-fn a_doubted_proof_has_to_be_judged() {
-    let weakening = Weakening {
-        path: "test_shop.py".into(),
-        line: 8,
-        kind: WeakeningKind::ExpectationChanged,
-        what: "expects something else".into(),
-    };
-    let special =
-        SpecialCase { path: "shop.py".into(), line: 5, what: "asks whether it is being tested".into() };
-    let none = Doubts::default();
-    let one = Doubts { weakened: vec![weakening], special: vec![] };
-    let other = Doubts { weakened: vec![], special: vec![special] };
-    assert_eq!(none.apply(Judgement::Proven), Judgement::Proven);
-    for doubts in [&one, &other] {
-        assert!(matches!(doubts.apply(Judgement::Proven), Judgement::Neutral(_)));
-        assert!(matches!(doubts.apply(Judgement::Touched), Judgement::Neutral(_)));
-        let persists = Judgement::Persists { tests: Default::default() };
-        assert_eq!(doubts.apply(persists.clone()), persists);
-    }
-    assert_eq!(one.apply(Judgement::Pattern), Judgement::Pattern, "a pattern is not about tests");
-    assert_eq!(one.lines(), ["test_shop.py:8: expects something else"]);
-}
-
-#[test]
-fn doubts_look_at_the_tests_that_failed_before() {
-    let wrong =
-        CODE.replace("    return _twice(x)", "    if x == 2:\n        return 5\n    return _twice(x)");
-    let edit = |after| Edit { path: Path::new("shop.py"), before: Some(CODE), after: Some(after) };
-    let before = failing(&[("T.test_price", 8)]);
-    let doubts = Doubts::of(&[edit(&wrong)], &[&before], &read);
-    assert_eq!(doubts.special.len(), 1, "{doubts:?}");
-    let about_another = failing(&[("T.test_name", 11)]);
-    assert!(Doubts::of(&[edit(&wrong)], &[&about_another], &read).is_empty());
-    let right = CODE.replace("RATE = 2", "RATE = 2.5");
-    assert!(Doubts::of(&[edit(&right)], &[&before], &read).is_empty());
 }

@@ -10,12 +10,17 @@ fn set(names: &[&str]) -> BTreeSet<String> {
 }
 
 fn passed() -> CheckRun {
+    counted(silent(), 2)
+}
+
+/// A pass whose output says nothing of tests.
+fn silent() -> CheckRun {
     CheckRun::bare(CheckName::new("unit"), Outcome::Passed)
 }
 
 fn passed_with(names: &[&str]) -> CheckRun {
     let tests = Some(TestsRun { passed: set(names), skipped: set(&[]) });
-    CheckRun { tests, ..passed() }
+    CheckRun { tests, ran: Some(names.len()), ..passed() }
 }
 
 fn failed(names: &[&str]) -> CheckRun {
@@ -30,7 +35,11 @@ fn failed_saying(names: &[&str], exit: i32, tail: &str) -> CheckRun {
 
 fn failed_with(failing: &[&str], passing: &[&str]) -> CheckRun {
     let tests = Some(TestsRun { passed: set(passing), skipped: set(&[]) });
-    CheckRun { tests, ..failed(failing) }
+    CheckRun { tests, ran: Some(failing.len() + passing.len()), ..failed(failing) }
+}
+
+fn counted(run: CheckRun, ran: usize) -> CheckRun {
+    CheckRun { ran: Some(ran), ..run }
 }
 
 fn inconclusive(why: Why) -> CheckRun {
@@ -145,6 +154,14 @@ fn a_failure_that_was_there_before_is_never_blamed_on_the_fix() {
         ),
         ("does not run any more", command(Configured), failed(&["a"]), failed(&[]), true, "regression()"),
         (
+            "all tests pass, and a threshold is not met: nobody knows whether it was met before",
+            command(Finding),
+            failed_with(&["a"], &["b"]),
+            counted(failed_saying(&[], 1, "coverage 71 < 80"), 2),
+            true,
+            "neutral",
+        ),
+        (
             "it did not compile before, so what fails now may have failed then",
             command(Configured),
             failed(&["compile src/lib.rs"]),
@@ -177,7 +194,11 @@ fn green_without_the_test_that_was_red_proves_nothing() {
     check_table(&[
         ("it passes", own(), failed_with(&["a"], &["b"]), passed_with(&["a", "b"]), true, "proven"),
         ("it was deleted", own(), failed_with(&["a"], &["b"]), passed_with(&["b"]), true, "neutral"),
-        ("passed tests are not named", own(), failed(&["a"]), passed(), true, "proven"),
+        ("passed tests are only counted", own(), failed(&["a"]), counted(passed(), 2), true, "proven"),
+        ("nothing says that a test ran", own(), failed(&["a"]), silent(), true, "neutral"),
+        ("no test was ever named", own(), failed(&[]), silent(), true, "proven"),
+        ("fewer tests are counted", own(), counted(passed(), 3), counted(passed(), 2), true, "neutral"),
+        ("tests are no longer counted", own(), counted(passed(), 3), silent(), true, "neutral"),
         ("it compiles", own(), failed(&["compile src/lib.rs"]), passed_with(&["b"]), true, "proven"),
         ("another was deleted", own(), passed_with(&["a", "b"]), passed_with(&["b"]), true, "neutral"),
         ("one was added", own(), passed_with(&["a"]), passed_with(&["a", "b"]), true, "touched"),

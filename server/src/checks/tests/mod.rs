@@ -1,9 +1,12 @@
 mod batch;
 mod discover;
+mod doubts;
 mod judge;
 mod pattern;
 mod readers;
+mod reports;
 mod select;
 mod text;
 mod weaken;
+mod weaken_compiled;
 mod weaken_files;

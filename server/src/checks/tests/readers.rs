@@ -7,10 +7,10 @@ use crate::checks::Reader;
 use crate::checks::readers::{Project, Raw, Reading, read, reader_of};
 
 /// A workspace with these files; `ROOT` in an output stands for its path.
-struct Workspace(tempfile::TempDir);
+pub(super) struct Workspace(tempfile::TempDir);
 
 impl Workspace {
-    fn with(files: &[&str]) -> Self {
+    pub(super) fn with(files: &[&str]) -> Self {
         let folder = tempfile::Builder::new().prefix("work space").tempdir().unwrap();
         for file in files {
             let path = folder.path().join(file);
@@ -20,7 +20,7 @@ impl Workspace {
         Self(folder)
     }
 
-    fn read(&self, reader: Reader, raw: Raw<'_>) -> Reading {
+    pub(super) fn read(&self, reader: Reader, raw: Raw<'_>) -> Reading {
         let root = self.0.path().to_str().unwrap();
         let fill = |text: &str| text.replace("ROOT", root);
         let (stdout, stderr, report) = (fill(raw.stdout), fill(raw.stderr), raw.report.map(fill));
@@ -29,20 +29,20 @@ impl Workspace {
     }
 }
 
-fn out(stdout: &str) -> Raw<'_> {
+pub(super) fn out(stdout: &str) -> Raw<'_> {
     Raw { stdout, exit: Some(1), ..Raw::default() }
 }
 
-fn err(stderr: &str) -> Raw<'_> {
+pub(super) fn err(stderr: &str) -> Raw<'_> {
     Raw { stderr, exit: Some(1), ..Raw::default() }
 }
 
-fn report(report: &str) -> Raw<'_> {
+pub(super) fn report(report: &str) -> Raw<'_> {
     Raw { report: Some(report), exit: Some(1), ..Raw::default() }
 }
 
 /// `name @ file:line` of each failing test, with the place where it failed.
-fn failing(reading: &Reading) -> Vec<String> {
+pub(super) fn failing(reading: &Reading) -> Vec<String> {
     let place = |test: &crate::checks::FailingTest| {
         test.places
             .last()
@@ -51,11 +51,11 @@ fn failing(reading: &Reading) -> Vec<String> {
     reading.failing.iter().map(|test| format!("{} @ {}", test.name, place(test))).collect()
 }
 
-fn passed(reading: &Reading) -> Vec<&str> {
+pub(super) fn passed(reading: &Reading) -> Vec<&str> {
     reading.tests.iter().flat_map(|tests| &tests.passed).map(String::as_str).collect()
 }
 
-fn skipped(reading: &Reading) -> Vec<&str> {
+pub(super) fn skipped(reading: &Reading) -> Vec<&str> {
     reading.tests.iter().flat_map(|tests| &tests.skipped).map(String::as_str).collect()
 }
 
@@ -215,70 +215,6 @@ fn nextest() {
     let text = "    Starting 1 test across 1 binary\n  TRY 1 FAIL [   0.005s] nx tests::a\n  TRY 2 PASS [   0.004s] nx tests::a\n   FLAKY 2/2 [   0.004s] nx tests::a\n";
     let reading = workspace.read(Reader::Nextest, Raw { exit: Some(0), ..err(text) });
     assert_eq!((failing(&reading).len(), passed(&reading)), (0, vec!["nx tests::a"]));
-}
-
-#[test]
-fn go_json() {
-    let workspace = Workspace::with(&["shop/shop.go", "shop/shop_test.go"]);
-    let event = |action: &str, test: &str, output: &str| {
-        serde_json::json!({"Action": action, "Package": "example.com/m/shop", "Test": test, "Output": output})
-            .to_string()
-    };
-    let of_package = |action: &str, output: &str| {
-        serde_json::json!({"Action": action, "Package": "example.com/m/shop", "Output": output}).to_string()
-    };
-    let text = [
-        event("run", "TestA", ""),
-        event("output", "TestA/x", "    shop_test.go:9: got 1\n"),
-        event("output", "TestA/x", "    --- FAIL: TestA/x (0.00s)\n"),
-        event("fail", "TestA/x", ""),
-        event("fail", "TestA", ""),
-        event("pass", "TestB", ""),
-        event("skip", "TestC", ""),
-        event("output", "TestD", "panic: boom\n\ngoroutine 7 [running]:\nexample.com/m/shop.F(...)\n\tROOT/shop/shop.go:4 +0x1d\nexample.com/m/shop.TestD(0x1)\n\tROOT/shop/shop_test.go:20 +0x1d\n"),
-        event("fail", "TestD", ""),
-        of_package("output", "FAIL\n"),
-        of_package("fail", ""),
-    ]
-    .join("\n");
-    let reading = workspace.read(Reader::Go, out(&text));
-    assert_eq!(
-        failing(&reading),
-        ["example.com/m/shop TestA/x @ shop/shop_test.go:9", "example.com/m/shop TestD @ shop/shop.go:4"]
-    );
-    assert_eq!(
-        (passed(&reading), skipped(&reading)),
-        (vec!["example.com/m/shop TestB"], vec!["example.com/m/shop TestC"])
-    );
-    assert!(
-        reading.shown.is_some_and(|text| text.contains("    shop_test.go:9: got 1\n") && !text.contains('{'))
-    );
-
-    let broken = [of_package("output", "FAIL\texample.com/m/shop [build failed]\n"), of_package("fail", "")]
-        .join("\n");
-    let raw = Raw { stderr: "# example.com/m/shop\nshop/shop.go:3:9: undefined: x\n", ..out(&broken) };
-    assert_eq!(failing(&workspace.read(Reader::Go, raw)), ["compile example.com/m/shop @ shop/shop.go:3"]);
-
-    let missing = [
-        of_package("output", "shop.go:3:2: no required module provides package x; to add it:\n"),
-        of_package("fail", ""),
-    ]
-    .join("\n");
-    let reading = workspace.read(Reader::Go, out(&missing));
-    assert!(reading.cannot_start.is_some() && reading.failing.is_empty(), "{reading:?}");
-
-    let none =
-        of_package("output", "?   \texample.com/m/shop\t[no test files]\n") + "\n" + &of_package("skip", "");
-    assert_eq!(workspace.read(Reader::Go, Raw { exit: Some(0), ..out(&none) }).ran, Some(0));
-}
-
-#[test]
-fn go_text_behind_a_wrapper() {
-    let workspace = Workspace::with(&["shop_test.go"]);
-    let text = "--- FAIL: TestA (0.00s)\n    shop_test.go:9: got 1\n    --- FAIL: TestA/sub (0.00s)\n        shop_test.go:12: got 2\nFAIL\nFAIL\texample.com/m\t0.002s\nFAIL\n";
-    let reading = workspace.read(Reader::Any, out(text));
-    assert_eq!(failing(&reading), ["TestA/sub @ shop_test.go:12"]);
-    assert_eq!((reading.tests, reading.ran), (None, None));
 }
 
 #[test]

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
+use super::weaken_compiled::{GO, RUST};
 use crate::checks::weaken::WeakeningKind::*;
 use crate::checks::weaken::*;
 
 #[track_caller]
-fn check_table(path: &str, base: &str, table: &[(&str, &str, &str, &[WeakeningKind])]) {
+pub(super) fn check_table(path: &str, base: &str, table: &[(&str, &str, &str, &[WeakeningKind])]) {
     for (what, from, to, expected) in table {
         assert!(base.contains(from), "{what}: the base has no {from:?}");
         let after = base.replacen(from, to, 1);
@@ -146,6 +147,45 @@ fn python_tests_that_are_weakened() {
                 &[Skipped],
             ),
             ("not collected any more", "def test_load", "def check_load", &[TestDeleted]),
+            (
+                "always true, since it is a pair",
+                "assert total([a]) == b - 1",
+                "assert (total([a]) == b - 1, 'the total')",
+                &[ExpectationChanged],
+            ),
+            (
+                "replaced",
+                "    def test_load",
+                "    @mock.patch('shop.load')\n    def test_load",
+                &[CodeReplaced],
+            ),
+            (
+                "replaced inside",
+                "        items = [1, 2]\n",
+                "        items = [1, 2]\n        with patch('shop.total', return_value=3):\n            pass\n",
+                &[CodeReplaced],
+            ),
+            ("delta", "0.3, places=7)", "0.3, delta=1)", &[ExpectationChanged]),
+            (
+                "expected to fail",
+                "    def test_load",
+                "    @unittest.expectedFailure\n    def test_load",
+                &[Skipped],
+            ),
+            ("whole class", "class TestShop", "@unittest.skipIf(True, 'x')\nclass TestShop", &[Skipped]),
+            (
+                "not a test class",
+                "class TestShop(unittest.TestCase):\n",
+                "class TestShop(unittest.TestCase):\n    __test__ = False\n",
+                &[Skipped],
+            ),
+            (
+                "suppressed",
+                "with pytest.raises(ValueError, match='no'):",
+                "with contextlib.suppress(ValueError):",
+                &[TestEmptied, ErrorSwallowed],
+            ),
+            ("another variable", "assert total([a]) == b - 1", "assert a == b - 1", &[ExpectationChanged]),
         ],
     );
 }
@@ -187,6 +227,24 @@ fn python_tests_that_are_not_weakened() {
                 &[],
             ),
             ("docstring", "does not skip", "does not pytest.skip(", &[]),
+            ("a message", "total(items), 3)", "total(items), 3, 'the sum')", &[]),
+            ("a message of assert", "== b - 1\n", "== b - 1, f'of {a}'\n", &[]),
+            ("the other way round", "total(items), 3)", "3, total(items))", &[]),
+            ("another style", "self.assertEqual(total(items), 3)", "assert total(items) == 3", &[]),
+            (
+                "a local name",
+                "        items = [1, 2]\n        self.assertEqual(total(items), 3)",
+                "        cart = [1, 2]\n        self.assertEqual(total(cart), 3)",
+                &[],
+            ),
+            (
+                "a test that mocks was added",
+                "@pytest.mark.parametrize",
+                "@patch('shop.load')\ndef test_new(load):\n    assert load\n\n\n@pytest.mark.parametrize",
+                &[],
+            ),
+            ("another class name", "class TestShop(", "class ShopTest(", &[]),
+            ("marked slow", "    def test_load", "    @pytest.mark.slow\n    def test_load", &[]),
         ],
     );
 }
@@ -264,146 +322,25 @@ fn script_tests() {
                 &[],
             ),
             ("quotes", "it('adds'", "it(\"adds\"", &[]),
+            ("nobody waits", "await expect(", "expect(", &[ExpectationChanged]),
+            ("replaced", "describe('shop'", "vi.mock('./shop');\n\ndescribe('shop'", &[CodeReplaced]),
+            (
+                "spied on",
+                "    expect(total([1, 2])).toBe(3);",
+                "    vi.spyOn(shop, 'total').mockReturnValue(3);\n    expect(total([1, 2])).toBe(3);",
+                &[CodeReplaced],
+            ),
+            ("anything", ".toBe(3)", ".toEqual(expect.anything())", &[ComparisonLoosened]),
+            ("fails as expected", "it('adds'", "it.fails('adds'", &[Skipped]),
+            ("leaves", "    expect(total([1, 2]))", "    return;\n    expect(total([1, 2]))", &[Skipped]),
+            ("another group", "describe('shop'", "describe('the shop'", &[]),
+            (
+                "a test was added",
+                "  it('adds'",
+                "  it('adds none', () => {\n    expect(total([])).toBe(0);\n  });\n\n  it('adds'",
+                &[],
+            ),
             ("import", "from './shop'", "from '../shop'", &[]),
-        ],
-    );
-}
-
-const RUST: &str = "\
-pub fn total(items: &[i32]) -> i32 {
-    assert!(items.len() < 10);
-    items.iter().sum()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn adds() {
-        let text = \"#[ignore] {\";
-        assert_eq!(total(&[1, 2]), 3, \"{text}\");
-        assert!((half(3) - 1.5).abs() < 1e-9);
-    }
-
-    #[tokio::test]
-    async fn fails() {
-        let c = '{';
-        assert!(matches!(load(c).await, Err(Error::Missing)));
-    }
-}
-";
-
-#[test]
-fn rust_tests_inside_of_a_source_file() {
-    check_table(
-        "src/shop.rs",
-        RUST,
-        &[
-            (
-                "assertion deleted",
-                "        assert_eq!(total(&[1, 2]), 3, \"{text}\");\n",
-                "",
-                &[AssertionDeleted],
-            ),
-            (
-                "loosened",
-                "assert_eq!(total(&[1, 2]), 3, \"{text}\")",
-                "assert!(total(&[1, 2]) > 0)",
-                &[ComparisonLoosened],
-            ),
-            (
-                "not equal",
-                "assert_eq!(total(&[1, 2]), 3, ",
-                "assert_ne!(total(&[1, 2]), 4, ",
-                &[ComparisonLoosened],
-            ),
-            (
-                "any error",
-                "assert!(matches!(load(c).await, Err(Error::Missing)))",
-                "assert!(load(c).await.is_err())",
-                &[ComparisonLoosened],
-            ),
-            (
-                "always true",
-                "assert!(matches!(load(c).await, Err(Error::Missing)))",
-                "assert!(true)",
-                &[ComparisonLoosened],
-            ),
-            ("tolerance", "1e-9", "10.0", &[ToleranceWidened]),
-            ("expected value", "&[1, 2]), 3,", "&[1, 2]), -1,", &[ExpectationChanged]),
-            ("ignore", "    #[test]\n", "    #[test]\n    #[ignore]\n", &[Skipped]),
-            ("should panic", "    #[test]\n", "    #[test]\n    #[should_panic]\n", &[Skipped]),
-            ("no test any more", "    #[tokio::test]\n", "", &[TestDeleted]),
-            ("leaves", "        let c = '{';\n", "        let c = '{';\n        return;\n", &[Skipped]),
-            ("assertion of the code itself", "    assert!(items.len() < 10);\n", "", &[]),
-            ("code", "items.iter().sum()", "items.iter().copied().sum()", &[]),
-            (
-                "test added",
-                "    #[test]\n",
-                "    #[test]\n    fn new() {\n        assert!(true);\n    }\n\n    #[test]\n",
-                &[],
-            ),
-        ],
-    );
-}
-
-const GO: &str = "\
-package shop
-
-import \"testing\"
-
-func TestTotal(t *testing.T) {
-	got := Total(1, 2)
-	if got != 3 {
-		t.Errorf(\"got %d {\", got)
-	}
-	require.Equal(t, 3, got)
-}
-
-func TestLoad(t *testing.T) {
-	for _, c := range []struct{ in string }{
-		{\"a\"},
-		{\"b\"},
-	} {
-		if err := Load(c.in); err == nil {
-			t.Fatal(\"no error\")
-		}
-	}
-}
-";
-
-#[test]
-fn go_tests() {
-    check_table(
-        "shop/shop_test.go",
-        GO,
-        &[
-            (
-                "report deleted",
-                "\tif got != 3 {\n\t\tt.Errorf(\"got %d {\", got)\n\t}\n",
-                "",
-                &[AssertionDeleted],
-            ),
-            ("loosened", "if got != 3", "if got < 0", &[ComparisonLoosened]),
-            ("not nil", "require.Equal(t, 3, got)", "require.NotNil(t, got)", &[ComparisonLoosened]),
-            ("expected value", "if got != 3", "if got != -1", &[ExpectationChanged]),
-            ("skip", "\tgot := Total(1, 2)\n", "\tt.Skip(\"later\")\n\tgot := Total(1, 2)\n", &[Skipped]),
-            ("build tag", "package shop", "//go:build never\n\npackage shop", &[Skipped]),
-            (
-                "recover",
-                "\tgot := Total(1, 2)\n",
-                "\tdefer func() { recover() }()\n\tgot := Total(1, 2)\n",
-                &[ErrorSwallowed],
-            ),
-            ("case removed", "\t\t{\"b\"},\n", "", &[CasesRemoved]),
-            ("not run any more", "func TestLoad", "func testLoad", &[TestDeleted]),
-            (
-                "assertion added",
-                "\trequire.Equal(t, 3, got)\n",
-                "\trequire.Equal(t, 3, got)\n\trequire.True(t, got > 0)\n",
-                &[],
-            ),
         ],
     );
 }

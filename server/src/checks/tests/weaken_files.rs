@@ -31,6 +31,13 @@ fn files_that_are_deleted_moved_or_not_tests() {
             vec![edit("a/__snapshots__/b.snap", Some("1"), Some("2"))],
             vec![RecordedExpectationChanged],
         ),
+        (
+            "data",
+            vec![edit("tests/data/want.json", Some("[1]"), Some("[2]"))],
+            vec![RecordedExpectationChanged],
+        ),
+        ("new data", vec![edit("tests/data/more.json", None, Some("[2]"))], vec![]),
+        ("what people read", vec![edit("tests/README.md", Some("a"), Some("b"))], vec![]),
         ("new snapshot", vec![edit("a/__snapshots__/b.snap", None, Some("2"))], vec![]),
         ("workflow", vec![edit(".github/workflows/ci.yml", Some("a"), Some("b"))], vec![TestRunChanged]),
         ("workflow deleted", vec![edit(".github/workflows/ci.yml", Some("a"), None)], vec![TestRunChanged]),
@@ -61,6 +68,132 @@ fn files_that_are_deleted_moved_or_not_tests() {
                 Some("[tool.pytest.ini_options]\naddopts = \"--deselect x\"\n"),
             )],
             vec![TestRunChanged],
+        ),
+        (
+            "pyproject added",
+            vec![edit("pyproject.toml", None, Some("[tool.pytest.ini_options]\naddopts = \"-k nothing\"\n"))],
+            vec![TestRunChanged],
+        ),
+        (
+            "setup.cfg added",
+            vec![edit("setup.cfg", None, Some("[tool:pytest]\ntestpaths = none\n"))],
+            vec![TestRunChanged],
+        ),
+        ("a new package", vec![edit("pyproject.toml", None, Some("[project]\nname = \"a\"\n"))], vec![]),
+        (
+            "a start-up hook",
+            vec![edit("sitecustomize.py", None, Some("import unittest\n"))],
+            vec![TestRunChanged],
+        ),
+        ("a path hook", vec![edit("src/a.pth", None, Some("import os\n"))], vec![TestRunChanged]),
+        (
+            "cargo's runner",
+            vec![edit(".cargo/config.toml", None, Some("[target.x]\nrunner = \"true\"\n"))],
+            vec![TestRunChanged],
+        ),
+        (
+            "cargo, a feature that nobody has",
+            vec![edit(
+                "Cargo.toml",
+                Some("[[test]]\nname = \"a\"\n"),
+                Some("[[test]]\nname = \"a\"\nrequired-features = [\"never\"]\n"),
+            )],
+            vec![TestRunChanged],
+        ),
+        (
+            "cargo, a dependency",
+            vec![edit("Cargo.toml", Some("[dependencies]\n"), Some("[dependencies]\nregex = \"1\"\n"))],
+            vec![],
+        ),
+        (
+            "settings of jest that were not there",
+            vec![edit(
+                "package.json",
+                Some(r#"{"scripts":{"test":"jest"}}"#),
+                Some(r#"{"scripts":{"test":"jest"},"jest":{"testPathIgnorePatterns":["a"]}}"#),
+            )],
+            vec![TestRunChanged],
+        ),
+        (
+            "a first test script",
+            vec![edit("package.json", Some("{}"), Some(r#"{"scripts":{"test":"node --test"}}"#))],
+            vec![],
+        ),
+        (
+            "a conftest with a hook",
+            vec![edit(
+                "conftest.py",
+                None,
+                Some("def pytest_collection_modifyitems(items):\n    items[:] = []\n"),
+            )],
+            vec![TestRunChanged],
+        ),
+        (
+            "a conftest that replaces for all",
+            vec![edit(
+                "tests/conftest.py",
+                Some("import pytest\n"),
+                Some(
+                    "import pytest\n\n\n@pytest.fixture(autouse=True)\ndef shop(monkeypatch):\n    monkeypatch.setattr('shop.total', lambda: 3)\n",
+                ),
+            )],
+            vec![TestRunChanged, CodeReplaced],
+        ),
+        (
+            "a conftest with a fixture",
+            vec![edit(
+                "conftest.py",
+                None,
+                Some("import pytest\n\n\n@pytest.fixture\ndef shop():\n    return Shop()\n"),
+            )],
+            vec![],
+        ),
+        (
+            "a setup file that mocks",
+            vec![edit("vitest.setup.ts", None, Some("vi.mock('./shop');\n"))],
+            vec![TestRunChanged],
+        ),
+        ("setup.py", vec![edit("setup.py", None, Some("import sys\nsys.modules['a'] = None\n"))], vec![]),
+        (
+            "TestMain",
+            vec![edit(
+                "main_test.go",
+                None,
+                Some("package a\n\nfunc TestMain(m *testing.M) {\n\tos.Exit(0)\n}\n"),
+            )],
+            vec![TestRunChanged],
+        ),
+        (
+            "a test that was moved",
+            vec![
+                edit(
+                    "tests/test_a.py",
+                    Some("def test_a():\n    assert f() == 1\n\n\ndef test_b():\n    assert g() == 2\n"),
+                    Some("def test_b():\n    assert g() == 2\n"),
+                ),
+                edit("tests/test_f.py", None, Some("def test_a():\n    assert f() == 1\n")),
+            ],
+            vec![],
+        ),
+        (
+            "a test that was moved and demands less",
+            vec![
+                edit("tests/test_a.py", Some("def test_a():\n    assert f() == 1\n"), Some("\n")),
+                edit("tests/test_f.py", None, Some("def test_a():\n    assert f()\n")),
+            ],
+            vec![TestDeleted],
+        ),
+        (
+            "a test that was moved and is skipped",
+            vec![
+                edit("tests/test_a.py", Some("def test_a():\n    assert f() == 1\n"), Some("\n")),
+                edit(
+                    "tests/test_f.py",
+                    None,
+                    Some("@pytest.mark.skip\ndef test_a():\n    assert f() == 1\n"),
+                ),
+            ],
+            vec![TestDeleted],
         ),
         (
             "make",

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::assertions::{Assertion, NOTHING, assertions, cases, tolerates_more};
-use super::{WeakeningKind, skips};
+use super::{WeakeningKind, same, skips};
 use crate::checks::source::Language;
 use crate::checks::source::{Source, Unit};
 
@@ -13,6 +13,7 @@ pub(super) fn compare(
     is_test: bool,
     before: Option<&str>,
     after: &str,
+    elsewhere: &dyn Fn(&str, &[String]) -> bool,
     add: &mut impl FnMut(u32, WeakeningKind, String),
 ) {
     let was = Source::new(language, before.unwrap_or_default());
@@ -41,12 +42,33 @@ pub(super) fn compare(
         });
         match renamed {
             Some(at) => tests(&was, old, &now, left.remove(at), add),
+            None if elsewhere(&old.name, &demands) => {}
             None => {
                 let what = format!("the test `{}` was deleted", old.name);
                 add(was.line(old.body.start), WeakeningKind::TestDeleted, what);
             }
         }
     }
+}
+
+/// Whether a file has got a test of this name that it did not have, with at least these assertions: one that was moved.
+pub(super) fn got(
+    language: Language,
+    before: Option<&str>,
+    after: &str,
+    name: &str,
+    demands: &[String],
+) -> bool {
+    let last = |name: &str| name.rsplit(['.', '>']).next().unwrap_or_default().trim().to_owned();
+    let (was, now) = (Source::new(language, before.unwrap_or_default()), Source::new(language, after));
+    let old_units = was.units();
+    now.units().iter().any(|unit| {
+        let present = texts(&assertions(&now, unit));
+        last(&unit.name) == last(name)
+            && !old_units.iter().any(|old| old.name == unit.name)
+            && demands.iter().all(|text| present.contains(text))
+            && !skips::skips(language, &now.mask[unit.header.clone()])
+    })
 }
 
 fn texts(assertions: &[Assertion]) -> Vec<String> {
@@ -61,6 +83,9 @@ fn tests(
     new: &Unit,
     add: &mut impl FnMut(u32, WeakeningKind, String),
 ) {
+    if same::is_renamed(was, old, now, new) {
+        return;
+    }
     let (before, after) = (assertions(was, old), assertions(now, new));
     if !before.is_empty() && after.is_empty() {
         let what = format!("the test `{}` no longer asserts anything", new.name);
@@ -87,7 +112,7 @@ fn demands(
     let mut added: Vec<&Assertion> = after.iter().collect();
     let mut removed: Vec<&Assertion> = Vec::new();
     for old in before {
-        match added.iter().position(|new| new.text == old.text) {
+        match added.iter().position(|new| new.text == old.text || same::same_demand(&old.text, &new.text)) {
             Some(at) => {
                 added.remove(at);
             }
@@ -178,6 +203,12 @@ fn added_lines(
             add(line, WeakeningKind::Skipped, format!("keeps tests from running: {}", short(shown)));
         } else if unit.is_some() && skips::swallows(language, masked) {
             add(line, WeakeningKind::ErrorSwallowed, format!("may hide a failure: {}", short(shown)));
+        } else if skips::replaces(language, masked) {
+            add(
+                line,
+                WeakeningKind::CodeReplaced,
+                format!("replaces what the test is about: {}", short(shown)),
+            );
         } else if unit.is_some() && skips::is_dead(masked) {
             add(line, WeakeningKind::Skipped, format!("never runs: {}", short(shown)));
         } else if let Some(unit) = unit

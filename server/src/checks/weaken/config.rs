@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::WeakeningKind;
 use super::paths::is_ci_path;
+use crate::checks::source::Source;
 
 /// Settings with which tests are left out or failures let pass.
 static LEAVES_OUT: LazyLock<Regex> = LazyLock::new(|| {
@@ -19,6 +20,29 @@ static LEAVES_OUT: LazyLock<Regex> = LazyLock::new(|| {
 static TARGET: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?m)^(test|check|tests)\b[^\n:=]*:(?:[^=\n][^\n]*)?\n((?:\t[^\n]*\n?)*)").expect("constant")
 });
+
+/// What a `conftest.py` or a setup file can do to tests that it does not hold.
+static REACHES_TESTS: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r"(?m)^\s*(?:async\s+)?def\s+pytest_\w+|\bautouse *= *True|\bsys\.modules\[|\bbuiltins\.\w+ *=|\b(?:assert|expect|it|test|describe)(?:\.\w+)* *= *[^=\s>]|\bglobal(?:This)?\.(?:it|test|describe|expect|assert)\b *=|\b(?:vi|jest)\.mock\(|\bunittest\.\w[\w.]* *= *[^=\s]",
+    )
+    .expect("constant")
+});
+
+/// Lines of a file that sets up other tests, and with which it changes what they do.
+pub(super) fn setup(
+    before: Option<&str>,
+    source: &Source<'_>,
+    add: &mut impl FnMut(u32, WeakeningKind, String),
+) {
+    let known: Vec<&str> = before.unwrap_or_default().lines().map(str::trim).collect();
+    for (number, (text, masked)) in (1u32..).zip(source.text.lines().zip(source.mask.lines())) {
+        if !known.contains(&text.trim()) && REACHES_TESTS.is_match(masked) {
+            let what = format!("changes what other tests do: {}", text.trim());
+            add(number, WeakeningKind::TestRunChanged, what);
+        }
+    }
+}
 
 pub(super) fn compare(
     path: &Path,
@@ -33,7 +57,8 @@ pub(super) fn compare(
         add(line, WeakeningKind::TestRunChanged, format!("a file that says how tests are run {what}"));
         return;
     }
-    let Some(before) = before else { return };
+    // What a new file decides was not decided before.
+    let before = before.unwrap_or_default();
     match name {
         "package.json" => package(before, after, add),
         "Makefile" | "makefile" | "GNUmakefile" => {
@@ -65,9 +90,17 @@ pub(super) fn compare(
 fn decides(name: &str, line: &str) -> bool {
     if name == "Cargo.toml" {
         let line = line.replace(' ', "");
-        return ["test=false", "doctest=false", "autotests=false", "harness=false"]
-            .iter()
-            .any(|word| line.starts_with(word));
+        return [
+            "test=false",
+            "doctest=false",
+            "autotests=false",
+            "harness=false",
+            "required-features=",
+            "exclude=",
+            "default-members=",
+        ]
+        .iter()
+        .any(|word| line.starts_with(word));
     }
     LEAVES_OUT.is_match(line)
 }
@@ -78,12 +111,15 @@ fn package(before: &str, after: &str, add: &mut impl FnMut(u32, WeakeningKind, S
     for (place, what) in [
         ("/scripts/test", "the `test` script was changed"),
         ("/scripts/pretest", "the `pretest` script was changed"),
+        ("/scripts/posttest", "the `posttest` script was changed"),
         ("/jest", "the settings of jest were changed"),
         ("/vitest", "the settings of vitest were changed"),
         ("/mocha", "the settings of mocha were changed"),
         ("/ava", "the settings of ava were changed"),
     ] {
-        if was.pointer(place).is_some() && was.pointer(place) != now.pointer(place) {
+        // A first `test` script takes nothing away; settings of a runner may, wherever they come from.
+        let first_script = place == "/scripts/test" && was.pointer(place).is_none();
+        if !first_script && was.pointer(place) != now.pointer(place) {
             add(super::first_difference(before, after), WeakeningKind::TestRunChanged, what.to_owned());
         }
     }

@@ -7,6 +7,7 @@ mod assertions;
 mod compare;
 mod config;
 mod paths;
+mod same;
 mod skips;
 
 use std::fmt;
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::source::Language;
+use super::source::{Language, Source};
 
 pub use paths::{is_ci_path, is_snapshot_path, is_test_path};
 
@@ -49,6 +50,7 @@ pub enum WeakeningKind {
     ExpectationChanged,
     Skipped,
     ErrorSwallowed,
+    CodeReplaced,
     CasesRemoved,
     RecordedExpectationChanged,
     TestRunChanged,
@@ -94,11 +96,14 @@ fn one(edit: &Edit<'_>, all: &[Edit<'_>], found: &mut Vec<Weakening>) {
             if before == after {
                 return;
             }
-            if is_snapshot_path(path) {
+            if is_snapshot_path(path) || is_test_data(path) {
                 if edit.before.is_some() {
                     let line = first_difference(before, after);
-                    let what = "a recorded expectation was changed".to_owned();
-                    add(line, WeakeningKind::RecordedExpectationChanged, what);
+                    let what = match is_snapshot_path(path) {
+                        true => "a recorded expectation was changed",
+                        false => "data that tests use was changed",
+                    };
+                    add(line, WeakeningKind::RecordedExpectationChanged, what.to_owned());
                 }
                 return;
             }
@@ -109,16 +114,64 @@ fn one(edit: &Edit<'_>, all: &[Edit<'_>], found: &mut Vec<Weakening>) {
                 let sets_up = path
                     .file_stem()
                     .is_some_and(|stem| stem == "conftest" || stem.to_string_lossy().contains("setup"));
+                if language == Language::Go && takes_over(after) && !takes_over(before) {
+                    let what = "TestMain decides now whether any test runs".to_owned();
+                    add(1, WeakeningKind::TestRunChanged, what);
+                }
+                if sets_up && is_test_setup(path) {
+                    config::setup(edit.before, &Source::new(language, after), &mut add);
+                }
                 if edit.before.is_none() && !sets_up {
                     return;
                 }
                 if is_test || language == Language::Rust {
-                    compare::compare(language, is_test, edit.before, after, &mut add);
+                    let elsewhere = |name: &str, demands: &[String]| {
+                        all.iter().any(|other| {
+                            other.path != path
+                                && is_test_path(other.path)
+                                && Language::of(other.path) == Some(language)
+                                && other.after.is_some_and(|after| {
+                                    compare::got(language, other.before, after, name, demands)
+                                })
+                        })
+                    };
+                    compare::compare(language, is_test, edit.before, after, &elsewhere, &mut add);
                 }
             }
         }
         (None, None) => {}
     }
+}
+
+/// What lies beside the tests and is neither code nor text for people.
+fn is_test_data(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    let is_read_by_tests = matches!(
+        extension,
+        "json"
+            | "jsonl"
+            | "yaml"
+            | "yml"
+            | "toml"
+            | "csv"
+            | "tsv"
+            | "txt"
+            | "xml"
+            | "html"
+            | "sql"
+            | "out"
+            | "expected"
+    );
+    is_test_path(path) && is_read_by_tests && !is_ci_path(path)
+}
+
+fn takes_over(text: &str) -> bool {
+    text.lines().any(|line| line.starts_with("func TestMain("))
+}
+
+/// `setup.py` builds a package; `jest.setup.ts` and `tests/setup.js` set up tests.
+fn is_test_setup(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name != "setup.py")
 }
 
 /// A test file that went to another test path unchanged is still there.

@@ -68,7 +68,13 @@ pub fn is_ci_path(path: &Path) -> bool {
                 | "pytest.ini"
                 | "fix-loop.toml"
                 | "nextest.toml"
+                | ".pytest.ini"
+                | "sitecustomize.py"
+                | "usercustomize.py"
         )
+        || name.ends_with(".pth")
+        || text.ends_with(".cargo/config.toml")
+        || text.ends_with(".cargo/config")
         || [
             "jest.config.",
             "vitest.config.",

@@ -22,7 +22,7 @@ static SCRIPT_SKIP: LazyLock<Regex> = LazyLock::new(|| {
 });
 static RUST_SKIP: LazyLock<Regex> = LazyLock::new(|| {
     regex(
-        r"#\[ *(?:ignore\b|should_panic\b|cfg\((?:any\(\)|FALSE|not\(test\)|not\(all\(\)\))\)|cfg_attr\([^\]]*\bignore\b)",
+        r"#\[ *(?:ignore\b|should_panic\b|cfg\((?:any\(\)|FALSE|not\(test\)|not\(all\(\)\))\)|cfg\(all\(test, *feature|cfg_attr\([^\]]*\bignore\b)",
     )
 });
 static GO_SKIP: LazyLock<Regex> = LazyLock::new(|| {
@@ -35,6 +35,18 @@ static PYTHON_SWALLOW: LazyLock<Regex> = LazyLock::new(|| {
 static SCRIPT_SWALLOW: LazyLock<Regex> = LazyLock::new(|| regex(r"\bcatch *(?:\([^)]*\))? *\{|\.catch\("));
 static RUST_SWALLOW: LazyLock<Regex> = LazyLock::new(|| regex(r"\bcatch_unwind\b"));
 static GO_SWALLOW: LazyLock<Regex> = LazyLock::new(|| regex(r"\brecover\(\)"));
+
+/// Puts something else in the place of the code under test.
+static PYTHON_REPLACES: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"@(?:\w+\.)*patch\b|\b(?:mock|mocker)\.patch\b|\bpatch(?:\.object|\.dict)?\(|\bmonkeypatch\.(?:setattr|setitem)\(",
+    )
+});
+static SCRIPT_REPLACES: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"\b(?:jest|vi)\.(?:mock|doMock|spyOn|unstable_mockModule)\(|\bsinon\.(?:stub|replace|fake)\b|\bmock\.(?:method|module|getter)\(",
+    )
+});
 
 static DEAD: LazyLock<Regex> =
     LazyLock::new(|| regex(r"^\s*(?:if *\(? *(?:False|false|0)\)? *[:{]|while *\(? *(?:False|false|0)\b)"));
@@ -57,6 +69,15 @@ pub(super) fn swallows(language: Language, line: &str) -> bool {
         Language::Script => SCRIPT_SWALLOW.is_match(line),
         Language::Rust => RUST_SWALLOW.is_match(line),
         Language::Go => GO_SWALLOW.is_match(line),
+    }
+}
+
+/// Replaces code that the test is about.
+pub(super) fn replaces(language: Language, line: &str) -> bool {
+    match language {
+        Language::Python => PYTHON_REPLACES.is_match(line),
+        Language::Script => SCRIPT_REPLACES.is_match(line),
+        Language::Rust | Language::Go => false,
     }
 }
 

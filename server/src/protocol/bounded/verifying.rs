@@ -182,8 +182,10 @@ impl Bounded {
 
     // ------------------------------------------------------------ the decision
 
-    /// What could not be judged is the user's, then the verifier has its say, then the round is settled.
+    /// What could not be judged is the user's, then the verifier has its say, then the round is settled. Where a check
+    /// shows that the fix broke something, the round has failed whatever else it did: nobody is asked about the rest.
     pub(super) fn decide(&mut self) {
+        let broke = self.regressions.iter().any(|regression| regression.failing && !regression.said.accepted);
         let mut unsure = Vec::new();
         let mut detail = Vec::new();
         for key in self.under_verification() {
@@ -192,7 +194,7 @@ impl Bounded {
                 unsure.push(key);
             }
         }
-        if !unsure.is_empty() {
+        if !unsure.is_empty() && !broke {
             let by_verifier = unsure.iter().any(|key| {
                 let judged = self.said_of(key).and_then(|said| said.judged.as_ref());
                 matches!(judged, Some((Judging::Unsaid, _)))

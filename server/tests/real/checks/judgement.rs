@@ -2,7 +2,7 @@
 
 use fix_loop::checks::judge;
 
-use super::projects::{CARGO, Language, NEXTEST, NODE, PYTEST, UNITTEST};
+use super::projects::{CARGO, GO, Language, NEXTEST, NODE, PYTEST, UNITTEST};
 use super::*;
 
 /// What the judgement is for a check of each origin.
@@ -171,6 +171,13 @@ async fn every_row_through_nextest() {
 async fn every_row_through_nodes_runner() {
     if has("node", &["--test", "--version"], "node 20 or newer") {
         every_row(&NODE).await;
+    }
+}
+
+#[tokio::test]
+async fn every_row_through_go_test() {
+    if has("go", &["version"], "go") {
+        every_row(&GO).await;
     }
 }
 

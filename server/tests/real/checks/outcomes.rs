@@ -233,3 +233,140 @@ async fn a_fix_within_the_second_of_the_last_run_is_not_checked_against_a_stale_
     let run = project.run(&configured(&["python3", "-m", "unittest"])).await;
     assert_eq!(run.outcome, Outcome::Passed, "{}", run.output);
 }
+
+/// Runners that end well and have shown nothing: the code under test ended them, or nothing was there to run.
+#[tokio::test]
+async fn a_runner_that_is_ended_from_inside_has_not_passed() {
+    let project = Project::with(&[
+        ("leaves.py", "import os\n\nos._exit(0)\n"),
+        (
+            "test_leaves.py",
+            "import unittest\n\nimport leaves\n\n\nclass T(unittest.TestCase):\n    def test_it(self):\n        self.assertTrue(False)\n",
+        ),
+        ("leaves.mjs", "process.exit(0);\n"),
+        (
+            "leaves.test.mjs",
+            "import { test } from 'node:test';\nimport assert from 'node:assert';\nimport './leaves.mjs';\ntest('it', () => assert.ok(false));\n",
+        ),
+        ("conftest.py", "import sys\n"),
+    ]);
+    let mut table: Vec<&[&str]> = vec![&["python3", "-m", "unittest", "test_leaves"]];
+    if has("node", &["--test", "--version"], "node 20 or newer") {
+        table.push(&["node", "--test", "leaves.test.mjs"]);
+    }
+    if has_pytest() {
+        table.push(&["python3", "-m", "pytest", "test_leaves.py"]);
+    }
+    for argv in table {
+        let run = project.run(&configured(argv)).await;
+        assert_eq!(run.outcome, Outcome::Inconclusive(Why::NothingRan), "{argv:?}: {}", run.output);
+    }
+}
+
+/// Expected to fail, and fails: that is no test that passed, so marking the failing test so proves nothing.
+#[tokio::test]
+async fn a_test_that_is_expected_to_fail_is_not_one_that_passes() {
+    let python = "import unittest\n\n\nclass T(unittest.TestCase):\n    def test_it(self):\n        self.assertEqual(1, 2)\n\n    def test_other(self):\n        pass\n";
+    let project = Project::with(&[("test_it.py", python)]);
+    let mut table = vec![configured(&["python3", "-m", "unittest"])];
+    if has_pytest() {
+        table.push(configured(&["python3", "-m", "pytest", "-q"]));
+    }
+    for check in table {
+        project.write("test_it.py", python);
+        let before = project.run(&check).await;
+        project.replace("test_it.py", "    def test_it", "    @unittest.expectedFailure\n    def test_it");
+        let after = project.run_after(&check, &before).await;
+        assert_eq!(after.outcome, Outcome::Passed, "{}", after.output);
+        let judged = judge(&check, &before, &after, true);
+        assert!(matches!(judged, Judgement::Neutral(_)), "{:?}: {judged:?}\n{}", check.argv(), after.output);
+    }
+}
+
+/// All tests pass and the run fails: a threshold. Nobody knows whether it was met before, when tests failed too.
+#[tokio::test]
+async fn a_failure_without_a_failing_test_is_not_blamed_on_the_fix() {
+    let project = Project::with(&[
+        ("calc.py", "def add(a, b):\n    return a - b\n"),
+        (
+            "test_calc.py",
+            "import unittest\n\nimport calc\n\n\nclass T(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(calc.add(1, 2), 3)\n",
+        ),
+        ("check.sh", "python3 -m unittest -v || exit 1\necho 'coverage 71 % is below 80 %'\nexit 2\n"),
+    ]);
+    let check = configured(&["sh", "check.sh"]);
+    let before = project.run(&check).await;
+    assert_eq!(before.failure().map(|it| it.tests.clone()), Some(set(&["test_calc.T.test_add"])));
+    project.replace("calc.py", "a - b", "a + b");
+    let after = project.run_after(&check, &before).await;
+    let judged = judge(&check, &before, &after, true);
+    assert!(matches!(judged, Judgement::Neutral(_)), "{judged:?}\n{}", after.output);
+    // Where it was met before, it is the fix's doing.
+    project.write("check.sh", "python3 -m unittest -v\n");
+    let green = project.run(&check).await;
+    project.write("check.sh", "python3 -m unittest -v\nexit 2\n");
+    let after = project.run_after(&check, &green).await;
+    assert_eq!(judge(&check, &green, &after, true), Judgement::Regression { tests: set(&[]) });
+}
+
+/// What is missing is brought by the agent, not by the fix: the first green run has nothing to compare with.
+#[tokio::test]
+async fn a_check_that_runs_only_since_something_was_installed_proves_nothing() {
+    let project = Project::with(&[(
+        "test_it.py",
+        "import unittest\n\nimport a_dependency_that_nobody_has\n\n\nclass T(unittest.TestCase):\n    def test_it(self):\n        pass\n",
+    )]);
+    let check = configured(&["python3", "-m", "unittest"]);
+    let before = project.run(&check).await;
+    project.write("a_dependency_that_nobody_has.py", "");
+    let after = project.run_after(&check, &before).await;
+    assert_eq!(after.outcome, Outcome::Passed, "{}", after.output);
+    assert!(matches!(judge(&check, &before, &after, true), Judgement::Inconclusive(Why::NoBaseline(_))));
+    let discovered = Check { origin: Origin::Discovered, ..check };
+    assert!(matches!(judge(&discovered, &before, &after, true), Judgement::Neutral(_)));
+}
+
+/// The first run leaves a file with which the second one passes.
+#[tokio::test]
+async fn a_check_that_mends_itself_is_flaky() {
+    let project = Project::with(&[("check.sh", "if [ -e cache ]; then exit 0; fi\n: >cache\nexit 1\n")]);
+    let run = project.run(&configured(&["sh", "check.sh"])).await;
+    assert!(matches!(run.outcome, Outcome::Inconclusive(Why::Flaky(_))), "{:?}", run.outcome);
+}
+
+#[tokio::test]
+async fn go_that_runs_nothing_cannot_build_or_panics() {
+    if !has("go", &["version"], "go") {
+        return;
+    }
+    let module = ("go.mod", "module example.com/m\n\ngo 1.18\n");
+    let test = |body: &str| format!("package m\n\nimport \"testing\"\n\n{body}");
+    let red = test(
+        "func TestA(t *testing.T) {\n\tvar list []int\n\tt.Log(list[3])\n}\n\nfunc TestB(t *testing.T) {}\n",
+    );
+    let skips = test("func TestA(t *testing.T) {\n\tt.Skip(\"later\")\n}\n");
+    let leaves = test("import \"os\"\n\nfunc TestMain(m *testing.M) { os.Exit(0) }\n\nfunc TestA(t *testing.T) { t.Fatal() }\n")
+        .replace("import \"testing\"\n\nimport \"os\"", "import (\n\t\"os\"\n\t\"testing\"\n)");
+    let needs = test("import _ \"example.org/a-module-that-nobody-has\"\n\nfunc TestA(t *testing.T) {}\n");
+    let table: [(&str, &str, &str); 5] = [
+        ("a panic", &red, "failed: example.com/m TestA"),
+        ("all skipped", &skips, "nothing ran"),
+        ("none", "package m\n", "nothing ran"),
+        ("TestMain leaves", &leaves, "nothing ran"),
+        ("a module is missing", &needs, "cannot start"),
+    ];
+    for (what, text, expected) in table {
+        let project = Project::with(&[module, ("m.go", "package m\n"), ("m_test.go", text)]);
+        let run = project.run(&project.discovered("m.go")).await;
+        let told = match &run.outcome {
+            Outcome::Passed => "passed".to_owned(),
+            Outcome::Failed(failure) => {
+                format!("failed: {}", failure.tests.iter().cloned().collect::<Vec<_>>().join(", "))
+            }
+            Outcome::Inconclusive(Why::NothingRan) => "nothing ran".to_owned(),
+            Outcome::Inconclusive(Why::CannotStart(_)) => "cannot start".to_owned(),
+            Outcome::Inconclusive(why) => format!("{why:?}"),
+        };
+        assert_eq!(told, expected, "{what}: {}", run.output);
+    }
+}

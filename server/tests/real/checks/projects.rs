@@ -1,4 +1,4 @@
-//! The same small project in four languages: `add` is wrong and tested, `sub` is right and tested, `hello` is
+//! The same small project for each runner: `add` is wrong and tested, `sub` is right and tested, `hello` is
 //! tested by nothing.
 
 use super::*;
@@ -144,6 +144,34 @@ pub const NODE: Language = Language {
     add_test: "calc > adds",
     sub_test: "calc > subs",
     unloadable: "load calc.test.js",
+};
+
+pub const GO: Language = Language {
+    name: "go test",
+    files: &[
+        ("go.mod", "module example.com/calc\n\ngo 1.18\n"),
+        (
+            "calc.go",
+            "package calc\n\nfunc Add(a, b int) int { return a - b }\n\nfunc Sub(a, b int) int { return a - b }\n\nfunc Hello() string { return \"hi\" }\n",
+        ),
+        (
+            "calc_test.go",
+            "package calc\n\nimport \"testing\"\n\nfunc TestAdd(t *testing.T) {\n\tif got := Add(1, 2); got != 3 {\n\t\tt.Errorf(\"got %d\", got)\n\t}\n}\n\nfunc TestSub(t *testing.T) {\n\tt.Run(\"small\", func(t *testing.T) {\n\t\tif got := Sub(3, 2); got != 1 {\n\t\t\tt.Errorf(\"got %d\", got)\n\t\t}\n\t})\n}\n",
+        ),
+    ],
+    source: "calc.go",
+    tests: "calc_test.go",
+    wrong: "Add(a, b int) int { return a - b }",
+    right: "Add(a, b int) int { return a + b }",
+    wrong_again: "Add(a, b int) int { return a * b }",
+    syntax_error: "Add(a, b int) int { return a + }",
+    sub: ("Sub(a, b int) int { return a - b }", "Sub(a, b int) int { return b - a }"),
+    hello: ("\"hi\"", "\"hello\""),
+    test: "func TestAdd(t *testing.T) {\n\tif got := Add(1, 2); got != 3 {\n\t\tt.Errorf(\"got %d\", got)\n\t}\n}\n\n",
+    skipped: "func TestAdd(t *testing.T) {\n\tt.Skip(\"later\")\n\tif got := Add(1, 2); got != 3 {\n\t\tt.Errorf(\"got %d\", got)\n\t}\n}\n\n",
+    add_test: "example.com/calc TestAdd",
+    sub_test: "example.com/calc TestSub/small",
+    unloadable: "compile example.com/calc",
 };
 
 impl Language {

@@ -2,7 +2,7 @@
 
 use fix_loop::checks::from_failures::drafts;
 
-use super::projects::{CARGO, NODE, PYTEST, UNITTEST};
+use super::projects::{CARGO, GO, NODE, PYTEST, UNITTEST};
 use super::*;
 
 #[tokio::test]
@@ -95,6 +95,7 @@ async fn drafts_have_places_with_every_runner() {
         (&PYTEST, has_pytest(), ("tests/test_calc.py", 8), vec!["calc.py"]),
         (&CARGO, true, ("src/lib.rs", 19), vec![]),
         (&NODE, has("node", &["--version"], "node 20 or newer"), ("calc.test.js", 6), vec!["calc.js"]),
+        (&GO, has("go", &["version"], "go"), ("calc_test.go", 7), vec!["calc.go"]),
     ];
     for (language, there, (file, line), related) in table {
         if !there {

@@ -160,6 +160,22 @@ fn what_round_1_resolved_stays_so_when_the_rest_is_the_users() {
     assert!(matches!(story.settled("two"), Some(Settled::Manual { .. })));
 }
 
+/// Nobody is asked to retry what could not be judged next to something that is certainly broken.
+#[test]
+fn a_regression_fails_the_round_whatever_else_could_not_be_judged() {
+    let story = Story::tell(
+        &changed(one(), |input| input.has_verifier = false),
+        &[
+            fixes(&["a.rs"], "t1"),
+            checks_break(vec![check("one", cannot_say())], "other"),
+            fixes(&["a.rs"], "t2"),
+            checks_break(vec![check("one", cannot_say())], "other"),
+        ],
+    );
+    let asked = question(&story, QuestionKind::Escalation);
+    assert_eq!(asked.findings.len(), 2, "{asked:?}");
+}
+
 #[test]
 fn a_regression_goes_with_the_tree_that_had_it() {
     let story = Story::tell(
@@ -168,7 +184,7 @@ fn a_regression_goes_with_the_tree_that_had_it() {
             fixes(&["a.rs"], "t1"),
             checks_break(vec![check("one", proven())], "other"),
             fixes(&["a.rs"], "t2"),
-            checks_break(vec![check("one", cannot_say())], "other"),
+            checks(vec![check("one", cannot_say()), check("other", cannot_say())]),
             Says(Choice::RevertAndEscalate),
         ],
     );
