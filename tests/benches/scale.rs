@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use criterion::Criterion;
 use fix_loop::workspace::{Checkpoint, CheckpointName, OwnBytes, RepoPath, StagedEntries, Workspace};
 
-/// Nothing may cost more than so many times what git itself cannot do without: one status walk, and for whatever changes the
+/// No operation may cost more than so many times what git itself cannot do without: one status walk, and for whatever changes the
 /// index one rewrite of it. From 10 000 files on; what is really reached is printed.
 ///
 /// Staging and restoring start a few small programs beside the one that rewrites the index, which shows while that is quick.
@@ -198,7 +198,8 @@ fn measure(files: usize, criterion: &mut Criterion) {
     ] {
         let ratio = time.as_secs_f64() / reference.as_secs_f64();
         println!("scale/{files}/{what} time: {time:?} ratio: {ratio:.2} {name}");
-        if files >= 10_000 {
+        // Without optimisation it is the compiler that is measured.
+        if files >= 10_000 && !cfg!(debug_assertions) {
             assert!(ratio < limit, "{what} costs {ratio:.1} {name} with {files} files");
         }
     }
