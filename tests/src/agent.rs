@@ -188,11 +188,7 @@ impl Agent {
 
     /// Every brief so far, in the order of the dispatches. Each fits the published schema.
     pub fn briefs(&self) -> Vec<Value> {
-        let briefs: Vec<Value> = (1..)
-            .map(|number| self.log.join(format!("{number:03}.json")))
-            .map_while(|path| fs::read_to_string(path).ok())
-            .map(|text| serde_json::from_str(&text).expect("a brief is JSON"))
-            .collect();
+        let briefs = self.kept();
         for brief in &briefs {
             let fits = BRIEF.validate(brief).map_err(|error| format!("{error} at {}", error.instance_path()));
             assert_eq!(fits, Ok(()), "server/schemas/brief.json does not fit {brief:#}");
@@ -200,10 +196,19 @@ impl Agent {
         briefs
     }
 
+    /// What was given to it, whatever it is.
+    fn kept(&self) -> Vec<Value> {
+        (1..)
+            .map(|number| self.log.join(format!("{number:03}.json")))
+            .map_while(|path| fs::read_to_string(path).ok())
+            .map(|text| serde_json::from_str(&text).expect("a brief is JSON"))
+            .collect()
+    }
+
     /// The briefs' roles and rounds, such as `["fixer 1", "verifier 1"]`.
     pub fn dispatches(&self) -> Vec<String> {
         let brief = |brief: &Value| format!("{} {}", brief["role"].as_str().unwrap_or("?"), brief["round"]);
-        self.briefs().iter().map(brief).collect()
+        self.kept().iter().map(brief).collect()
     }
 
     /// Where marks are set and awaited.

@@ -46,6 +46,8 @@ pub struct Brief {
 pub fn schema() -> Value {
     let mut schema = Value::from(schemars::schema_for!(Brief));
     schema["title"] = Value::from("Brief v1");
+    // A root cause of `converge` is told as a finding too, and has only what is known of it.
+    schema["$defs"]["Finding"]["required"] = Value::from(vec!["id"]);
     schema
 }
 
