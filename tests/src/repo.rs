@@ -61,7 +61,7 @@ impl Repo {
         let base = folder.path().canonicalize().expect("the folder was just made");
         copy_folder(&self.root, &base.join("repo"));
         fs::create_dir_all(base.join("home")).expect("a fresh folder");
-        Repo { folder, root: base.join("repo") }
+        Repo { folder, root: base.join("repo"), variables: self.variables.clone() }
     }
 
     pub fn root(&self) -> &Path {
