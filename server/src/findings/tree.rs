@@ -41,11 +41,14 @@ pub trait SourceText {
 /// Looks everything up once: hundreds of findings are often about a handful of files.
 pub(super) struct ReadOnce<'a> {
     tree: &'a dyn SourceText,
-    resolved: RefCell<HashMap<String, Result<String, PathRefused>>>,
-    texts: RefCell<HashMap<String, Option<Rc<Lined>>>>,
-    revisions: RefCell<HashMap<(String, String), Option<Rc<Lined>>>>,
-    maps: RefCell<HashMap<(String, String), Option<Rc<LineMap>>>>,
+    resolved: Once<String, Result<String, PathRefused>>,
+    texts: Once<String, Option<Rc<Lined>>>,
+    /// By revision and path.
+    revisions: Once<(String, String), Option<Rc<Lined>>>,
+    maps: Once<(String, String), Option<Rc<LineMap>>>,
 }
+
+type Once<K, V> = RefCell<HashMap<K, V>>;
 
 /// A text with its lines.
 pub(super) struct Lined {
