@@ -6,7 +6,11 @@ use std::path::PathBuf;
 use fix_loop_tests::{LspClient, repository_root};
 use serde_json::{Value, json};
 
-use super::world::{CHECK, FACTOR, Project, RIGHT, WRONG, fixed, judged, needs_signs};
+use super::world::{FACTOR, Project, RIGHT, WRONG, fixed, judged, needs_signs};
+
+/// These run wherever Python is.
+const CHECK: &str = "[[check]]\nname = \"unit\"\npaths = [\"calc.py\"]\n\
+                     command = [\"python3\", \"-c\", \"import test_calc as t; t.test_add(); t.test_double()\"]\n";
 
 struct Acp {
     project: Project,

@@ -43,8 +43,7 @@ fn an_unclean_checkout_pauses_and_says_what_to_do() {
 }
 
 #[test]
-fn minutes_are_a_budget_only_while_the_loop_works_and_money_is_one_too() {
-    // The first worker reports what it cost; the next one is not sent.
+fn a_spent_budget_of_workers_pauses_and_the_users_answer_allows_it_once_more() {
     let script = review().on("fixer", fix_both()).on("closer", [step::close(json!({}))]);
     let (repo, agent) = project(script, true, "[budget]\nworkers = 3\n");
     let paused = pauses(&repo, &["Pause: decision", "the budget of 3 workers is spent"]);
