@@ -235,7 +235,13 @@ fn judge_leftovers(world: &World, wrong: &mut Vec<String>) {
 
 fn judge_words(world: &World, now: &Seen, told: &Told, deeds: &[Deeds], wrong: &mut Vec<String>) {
     let locked = world.repo.exists(".git/index.lock");
-    if let Some(report) = &told.report {
+    let stopped = |report: &&Value| report["gate"]["outcome"] == "stopped";
+    if let Some(report) = told.report.as_ref().filter(stopped) {
+        // A run that could not be made says why, and nothing else.
+        if told.code != Some(3) || report["gate"]["reason"].as_str().is_none_or(str::is_empty) {
+            wrong.push(format!("exit code {:?} for {report:#}", told.code));
+        }
+    } else if let Some(report) = &told.report {
         let has = |list: &str| told.says(list);
         let fixed = match now.tree.get(Path::new("app.txt")) {
             Some(Entry::File { bytes, .. }) => !String::from_utf8_lossy(bytes).contains("BAD"),
