@@ -12,7 +12,9 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::config::Config;
 use crate::process::{Cancel, Supervisor};
-use crate::protocol::{Action, Changes, Event, FailureClass, RestorePoint, Spent, Step, WorkerFailure};
+use crate::protocol::{
+    Action, Changes, Dispatch, Event, FailureClass, RestorePoint, Spent, Step, WorkerFailure,
+};
 use crate::workspace::{
     Checkpoint, CheckpointName, NotStaged, OwnBytes, RepoPath, Scope, StageRefused, Staged, Workspace, fault,
 };
@@ -23,7 +25,7 @@ use super::driver::Internal;
 use super::guard;
 use super::ledger::{LoopId, Opened, Produced};
 use super::running::Traces;
-use super::{checking, dispatching, managed, rebasing};
+use super::{checking, dispatching, managed, rebasing, roster};
 
 /// What actions are carried out with.
 #[derive(Clone)]
@@ -203,6 +205,12 @@ impl Job {
             self.keep_blocking(Produced::Scoped(fresh));
         }
         Ok(scope)
+    }
+
+    /// Who carries a dispatch out.
+    pub fn agent_for(&self, dispatch: &Dispatch) -> Result<roster::Chosen, Failed> {
+        let Tools { workspace, config, agent, .. } = &self.tools;
+        roster::choose(workspace.root(), config, agent.as_deref(), dispatch.role, dispatch.tier)
     }
 
     /// What the user saved in the editor since the latest checkpoint, up to now.

@@ -12,7 +12,7 @@ use super::api::{BufferEvent, Command, FindingView, NoticeLevel, Refusal, Refusa
 use super::driver::{Driver, Internal};
 use super::ledger::{Decision, Entry, LoopId};
 use super::opening::{Asked, OwnChoice};
-use super::{checking, requests, view};
+use super::{checking, requests, view, words};
 
 type Answer = Option<oneshot::Sender<Result<Reply, Refusal>>>;
 
@@ -135,7 +135,7 @@ impl Driver {
         self.can_write()?;
         self.write(Entry::Decided { fingerprint: found.detail.fingerprint.clone(), decision });
         self.judge_inbox();
-        done(format!("{}: {became}", view::named(&found.detail)))
+        done(format!("{}: {became}", words::named(&found.detail)))
     }
 
     pub(super) fn can_write(&self) -> Result<(), Refusal> {
@@ -151,7 +151,8 @@ impl Driver {
         let mut hits: Vec<Arc<FindingView>> =
             findings.iter().filter(|finding| finding.detail.fingerprint == name).cloned().collect();
         if hits.is_empty() {
-            hits = findings.into_iter().filter(|finding| view::id_text(&finding.detail.id) == name).collect();
+            hits =
+                findings.into_iter().filter(|finding| words::id_text(&finding.detail.id) == name).collect();
         }
         match hits.len() {
             0 => refuse(
@@ -262,12 +263,12 @@ impl Driver {
                 done(format!("loop {loop} is cancelled", loop = r#loop))
             }
             (Asked::Command { command, .. }, OwnChoice::Approve) => {
-                let named = view::command_in_words(&command);
+                let named = words::command_in_words(&command);
                 self.approve(command);
                 done(format!("approved: {named}"))
             }
             (Asked::Command { r#loop, command }, _) => {
-                let named = view::command_in_words(&command);
+                let named = words::command_in_words(&command);
                 self.declined.insert((r#loop, command));
                 done(format!("going on without {named}"))
             }
@@ -491,7 +492,7 @@ fn pick(options: &[&str], choice: &str) -> Result<usize, Refusal> {
 }
 
 fn cannot(what: &str, found: &FindingView) -> String {
-    format!("{} cannot be {what} now: it is {}", view::named(&found.detail), found.standing)
+    format!("{} cannot be {what} now: it is {}", words::named(&found.detail), found.standing)
 }
 
 async fn wait_for_reply(state_dir: &std::path::Path, name: &str) -> Result<Reply, Refusal> {

@@ -28,13 +28,7 @@ pub(super) struct Briefed {
 
 pub(super) async fn dispatch(job: &Arc<Job>, dispatch: &Dispatch) -> Result<Event, Failed> {
     let action = job.step.id;
-    let chosen = roster::choose(
-        job.tools.workspace.root(),
-        &job.tools.config,
-        job.tools.agent.as_deref(),
-        dispatch.role,
-        dispatch.tier,
-    )?;
+    let chosen = job.agent_for(dispatch)?;
     let briefed = briefed(job, &dispatch.findings);
     let root = job.tools.workspace.root().to_path_buf();
     let diff = if dispatch.with_diff { Some(job.blocking(diff).await?) } else { None };

@@ -31,7 +31,7 @@ use super::plan::Plan;
 use super::report::RunReport;
 use super::running::LoopRun;
 use super::state::State;
-use super::{requests, view};
+use super::{requests, view, words};
 
 /// How questions are answered where nobody can be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -522,7 +522,7 @@ impl Driver {
     }
 
     fn tell_record(&self, id: LoopId, record: &crate::protocol::Record) {
-        if let Some(text) = view::record_in_words(&self.state.loops[&id], record) {
+        if let Some(text) = words::record_in_words(&self.state.loops[&id], record) {
             self.notice(NoticeLevel::Info, Some(id), text);
         }
     }

@@ -50,6 +50,7 @@ pub mod status;
 mod translate;
 mod verifying;
 mod view;
+mod words;
 
 pub use api::*;
 pub use doctor::{Examined, State as LineState, examine};

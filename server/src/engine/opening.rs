@@ -14,7 +14,7 @@ use super::driver::{Answers, Driver};
 use super::ledger::{Entry, LoopFinding, LoopId, Opened, Produced};
 use super::running::{LoopRun, MachineStart};
 use super::status::FindingState;
-use super::{batch, checking, restoring, starting, view};
+use super::{batch, checking, restoring, starting, view, words};
 use crate::workspace::RepoPath;
 
 /// A question of the engine's own.
@@ -120,7 +120,10 @@ impl OwnQuestion {
                 format!("Loop {loop} was interrupted. Resume it, or restore what it changed?", loop = r#loop)
             }
             Asked::Command { command, .. } => {
-                format!("A findings file asks to run {} as a check. Run it?", view::command_in_words(command))
+                format!(
+                    "A findings file asks to run {} as a check. Run it?",
+                    words::command_in_words(command)
+                )
             }
         }
     }
@@ -204,10 +207,10 @@ impl Driver {
         if brought.is_empty() {
             return done(format!(
                 "finding {} brings no command that needs approval",
-                view::id_text(&finding.shown)
+                words::id_text(&finding.shown)
             ));
         }
-        let named: Vec<String> = brought.iter().map(|command| view::command_in_words(command)).collect();
+        let named: Vec<String> = brought.iter().map(|command| words::command_in_words(command)).collect();
         for command in brought {
             self.approve(command);
         }
@@ -271,7 +274,7 @@ impl Driver {
                 .filter_map(|path| RepoPath::new(path).ok())
                 .find_map(|path| workspace.stageable(&path).err());
             match why {
-                Some(why) => refused.push(format!("finding {}: {why}", view::id_text(&finding.shown))),
+                Some(why) => refused.push(format!("finding {}: {why}", words::id_text(&finding.shown))),
                 None => stageable.push(finding),
             }
         }

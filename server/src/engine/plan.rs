@@ -13,7 +13,7 @@ use super::act::Tools;
 use super::api::Refusal;
 use super::driver::Driver;
 use super::ledger::LoopFinding;
-use super::{batch, checking, roster, view};
+use super::{batch, checking, roster, view, words};
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Plan {
@@ -169,7 +169,7 @@ impl fmt::Display for Plan {
         }
         writeln!(f, "protocol {}", self.protocol)?;
         for (index, batch) in self.batches.iter().enumerate() {
-            let findings: Vec<String> = batch.findings.iter().map(view::id_text).collect();
+            let findings: Vec<String> = batch.findings.iter().map(words::id_text).collect();
             writeln!(f, "batch {}: findings {}", index + 1, findings.join(", "))?;
             if batch.checks.is_empty() {
                 writeln!(f, "  no check covers it")?;
@@ -196,7 +196,7 @@ impl fmt::Display for Plan {
             }
         }
         for ignored in &self.ignored {
-            writeln!(f, "finding {}: {}", view::id_text(&ignored.id), ignored.reason)?;
+            writeln!(f, "finding {}: {}", words::id_text(&ignored.id), ignored.reason)?;
         }
         for note in &self.notes {
             writeln!(f, "note: {note}")?;
@@ -210,7 +210,7 @@ impl Plan {
     pub fn beginning(&self) -> Vec<String> {
         let mut lines: Vec<String> = self.notes.iter().map(|note| format!("note: {note}")).collect();
         for batch in &self.batches {
-            let ids: Vec<String> = batch.findings.iter().map(view::id_text).collect();
+            let ids: Vec<String> = batch.findings.iter().map(words::id_text).collect();
             let names: Vec<String> =
                 batch.checks.iter().map(|check| format!("{} ({})", check.name, check.origin)).collect();
             let which = if ids.len() == 1 { "finding" } else { "findings" };

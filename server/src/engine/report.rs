@@ -14,7 +14,7 @@ use super::driver::Driver;
 use super::inbox::Listing;
 use super::running::{LoopRun, MachineStart};
 use super::status::FindingState;
-use super::view;
+use super::{view, words};
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunReport {
@@ -124,7 +124,7 @@ impl RunReport {
         let mut workable = 0;
         for finding in &findings {
             let named = |name: &String| {
-                *name == finding.detail.fingerprint || *name == view::id_text(&finding.detail.id)
+                *name == finding.detail.fingerprint || *name == words::id_text(&finding.detail.id)
             };
             if !only.is_empty() && !only.iter().any(named) {
                 let reason = match finding.detail.state {
@@ -176,7 +176,7 @@ impl RunReport {
         match finding.detail.state {
             FindingState::Resolved => {
                 if let Some(grade) = finding.detail.evidence {
-                    self.evidence.insert(view::id_text(&id), view::grade_in_words(grade).into());
+                    self.evidence.insert(words::id_text(&id), words::grade_in_words(grade).into());
                 }
                 self.resolved.push(id);
             }
@@ -339,7 +339,7 @@ fn escalated(finding: &FindingView, run: &LoopRun) -> Escalated {
             .iter()
             .map(|attempt| serde_json::to_value(attempt).expect("attempts are plain data"))
             .collect(),
-        evidence: finding.detail.evidence.map(|grade| view::grade_in_words(grade).to_owned()),
+        evidence: finding.detail.evidence.map(|grade| words::grade_in_words(grade).to_owned()),
         still_broken,
     }
 }

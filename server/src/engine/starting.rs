@@ -11,7 +11,7 @@ use crate::protocol::{Budget, Gap, GateWord, Inherited, NewFinding, Role, Subjec
 use super::driver::Driver;
 use super::ledger::LoopFinding;
 use super::running::MachineStart;
-use super::{roster, view};
+use super::{roster, view, words};
 
 fn subject(driver: &Driver, finding: &LoopFinding) -> Subject {
     Subject {
@@ -27,7 +27,7 @@ fn name(finding: &LoopFinding) -> String {
         (Some(file), None) => format!(" ({file})"),
         _ => String::new(),
     };
-    format!("{}: {}{place}", view::id_text(&finding.shown), finding.finding.title)
+    format!("{}: {}{place}", words::id_text(&finding.shown), finding.finding.title)
 }
 
 fn budget(driver: &Driver, protocol: Protocol) -> Budget {

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::protocol::{Attempt, EndedHow, Record, Settled, Severity, Standing};
+use crate::protocol::{EndedHow, Settled, Severity, Standing};
 
 use super::api::{FindingView, Offers, QuestionView, Show, Snapshot};
 use super::driver::{Driver, now};
@@ -18,6 +18,7 @@ use super::state::Life;
 use super::status::{
     Counts, Driver as DriverShown, FindingState, Status, StatusFinding, StatusLoop, StatusQuestion,
 };
+use super::words;
 
 /// Ended loops shown in the status, newest kept.
 const ENDED_SHOWN: usize = 50;
@@ -182,18 +183,6 @@ fn loop_state(driver: &Driver, run: &LoopRun) -> String {
     }
 }
 
-/// An argument list as one would type it.
-pub(super) fn command_in_words(command: &[String]) -> String {
-    let plain = |word: &str| {
-        !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "-_./:=,@%+".contains(c))
-    };
-    let words: Vec<String> = command
-        .iter()
-        .map(|word| if plain(word) { word.clone() } else { format!("'{}'", word.replace('\'', "'\\''")) })
-        .collect();
-    words.join(" ")
-}
-
 pub(super) fn questions(driver: &Driver) -> Vec<QuestionView> {
     let own = driver.own_questions.iter().map(|question| {
         let options: Vec<String> = question.options().iter().map(|option| option.words().to_owned()).collect();
@@ -347,7 +336,7 @@ fn of_listed(driver: &Driver, listed: &Listed, questions: &[QuestionView]) -> Fi
         question: question.map(|question| question.id.clone()),
     };
     let attempts: Vec<String> =
-        last.map(|run| run.traces.attempts.iter().map(attempt_in_words).collect()).unwrap_or_default();
+        last.map(|run| run.traces.attempts.iter().map(words::attempt_in_words).collect()).unwrap_or_default();
     let mut view = FindingView {
         generation: 0,
         body: listed.finding.body.clone(),
@@ -381,15 +370,15 @@ fn stands(driver: &Driver, listed: &Listed, life: &Life, live: Option<&LoopRun>)
     }
     match &life.decision {
         Some(Decision::Disputed { reason }) => {
-            return (FindingState::Disputed, with_reason("disputed", reason.as_deref()));
+            return (FindingState::Disputed, words::with_reason("disputed", reason.as_deref()));
         }
         Some(Decision::Deferred { reason }) => {
-            return (FindingState::Deferred, with_reason("deferred", reason.as_deref()));
+            return (FindingState::Deferred, words::with_reason("deferred", reason.as_deref()));
         }
         Some(Decision::Confirmed | Decision::Reopened) | None => {}
     }
     if let Some((_, how)) = &life.settled
-        && let Some(said) = settled_in_words(how)
+        && let Some(said) = words::settled_in_words(how)
     {
         return said;
     }
@@ -421,7 +410,7 @@ fn stands_in_loop(driver: &Driver, run: &LoopRun, listed: &Listed) -> (FindingSt
     };
     match run.standing(&Driver::key(&listed.fingerprint)) {
         Some(Standing::Settled(how)) => {
-            settled_in_words(how).unwrap_or_else(|| (FindingState::Open, "open".into()))
+            words::settled_in_words(how).unwrap_or_else(|| (FindingState::Open, "open".into()))
         }
         Some(Standing::Waiting) => (FindingState::Waiting, format!("{round}waiting for your answer")),
         Some(Standing::Verifying) => (FindingState::Verifying, format!("{round}verifying")),
@@ -432,97 +421,12 @@ fn stands_in_loop(driver: &Driver, run: &LoopRun, listed: &Listed) -> (FindingSt
     }
 }
 
-fn settled_in_words(how: &Settled) -> Option<(FindingState, String)> {
-    match how {
-        Settled::Resolved { grade, why, round } => Some((
-            FindingState::Resolved,
-            match round {
-                0 => format!("resolved ({}): {why}", grade_in_words(*grade)),
-                _ => format!("resolved in round {round} ({}): {why}", grade_in_words(*grade)),
-            },
-        )),
-        Settled::Demoted { why } => Some((FindingState::Demoted, format!("demoted: {why}"))),
-        Settled::Deferred { reason } => Some((FindingState::Deferred, format!("deferred: {reason}"))),
-        Settled::Manual { still_broken } => {
-            Some((FindingState::Manual, format!("yours to fix: {still_broken}")))
-        }
-        Settled::Disputed { why } => Some((FindingState::Disputed, format!("disputed: {why}"))),
-        Settled::Open { .. } => None,
-    }
-}
-
-fn with_reason(what: &str, reason: Option<&str>) -> String {
-    match reason {
-        Some(reason) if !reason.trim().is_empty() => format!("{what}: {reason}"),
-        _ => what.to_owned(),
-    }
-}
-
-pub(super) fn grade_in_words(grade: crate::protocol::Grade) -> &'static str {
-    use crate::protocol::Grade;
-    match grade {
-        Grade::Touched => "touched",
-        Grade::Accepted => "accepted",
-        Grade::Verified => "verified",
-        Grade::Pattern => "pattern",
-        Grade::Proven => "proven",
-    }
-}
-
-pub(super) fn attempt_in_words(attempt: &Attempt) -> String {
-    let mut text = format!("Round {} (worker {}): {}", attempt.round, attempt.worker.0, attempt.summary);
-    if !attempt.files_changed.is_empty() {
-        text.push_str(&format!(" Changed: {}.", attempt.files_changed.join(", ")));
-    }
-    text.push_str(&format!(" Outcome: {}", attempt.outcome));
-    if !attempt.failing.is_empty() {
-        text.push_str(&format!(" Failing: {}.", attempt.failing.join(", ")));
-    }
-    text
-}
-
 pub(super) fn severity(severity: crate::findings::Severity) -> Severity {
     match severity {
         crate::findings::Severity::P0 => Severity::P0,
         crate::findings::Severity::P1 => Severity::P1,
         crate::findings::Severity::P2 => Severity::P2,
         crate::findings::Severity::P3 => Severity::P3,
-    }
-}
-
-/// An id as text: a string without its quotes.
-pub(super) fn id_text(id: &serde_json::Value) -> String {
-    match id {
-        serde_json::Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
-}
-
-pub(super) fn named(detail: &StatusFinding) -> String {
-    format!("finding {} ({})", id_text(&detail.id), detail.title)
-}
-
-/// What a protocol recorded, as a line for people; `None` where a later line says it.
-pub(super) fn record_in_words(run: &LoopRun, record: &Record) -> Option<String> {
-    match record {
-        Record::Settled { key, how } => {
-            let shown = run.opened.findings.iter().find(|finding| finding.fingerprint == key.0).map_or_else(
-                || "a new finding".into(),
-                |finding| format!("finding {} ({})", id_text(&finding.shown), finding.finding.title),
-            );
-            let said = match how {
-                Settled::Open { why } => format!("open: {why}"),
-                other => settled_in_words(other).map(|(_, words)| words)?,
-            };
-            Some(format!("{shown}: {said}"))
-        }
-        Record::Found(found) => Some(format!("new {:?} finding: {}", found.severity, found.title)),
-        Record::Attempt(attempt) => Some(attempt_in_words(attempt)),
-        Record::Note(note) => Some(note.clone()),
-        Record::Decision { about, old, new, reason } => {
-            Some(format!("decided: {about}: {old} → {new} ({reason})"))
-        }
-        Record::Inherit(_) | Record::Roots(_) => None,
     }
 }
 
@@ -540,7 +444,7 @@ fn report(driver: &Driver, view: &FindingView, last: Option<&LoopRun>, life: &Li
         text.push_str(&format!("- Criterion: {}\n", view.criterion));
     }
     if let Some(grade) = detail.evidence {
-        text.push_str(&format!("- Evidence: {}\n", grade_in_words(grade)));
+        text.push_str(&format!("- Evidence: {}\n", words::grade_in_words(grade)));
     }
     if let Some(cost) = view.cost_usd {
         text.push_str(&format!("- Cost: {cost:.4} USD\n"));

@@ -9,19 +9,13 @@ use crate::protocol::{Changes, Dispatch, Event, Role, TreeId};
 use crate::workspace::{Breach, Place, Scope};
 
 use super::super::act::{Failed, Job};
-use super::super::{dispatching, guard, roster};
+use super::super::{dispatching, guard};
 use super::validation::failing;
 use super::{Managed, checkout, managed, opened, text};
 
 pub(super) async fn dispatch(job: &Arc<Job>, dispatch: &Dispatch) -> Result<Event, Failed> {
     let action = job.step.id;
-    let chosen = roster::choose(
-        job.tools.workspace.root(),
-        &job.tools.config,
-        job.tools.agent.as_deref(),
-        dispatch.role,
-        dispatch.tier,
-    )?;
+    let chosen = job.agent_for(dispatch)?;
     let managed = managed(job)?.clone();
     let briefed = dispatching::briefed(job, &dispatch.findings);
     let cwd = managed.worktree.path.clone();
