@@ -54,13 +54,6 @@ pub fn failures_of_the_service_and_the_account_are_no_attempts(program: Program)
     }
 }
 
-/// For the programs of which only the main cases are run.
-pub fn a_refused_account_is_no_attempt(program: Program) {
-    let world = World::new(program, Replies::new().to("fixer", [json!({"http": 401})]));
-    let (_, question) = comes_to_a_question(&world);
-    says(&question, &["was refused by its account", "log in"]);
-}
-
 /// Older programs end so, and wrappers make it so.
 pub fn an_error_beside_exit_code_0_is_an_error(program: Program) {
     let wrapper = format!(
@@ -95,13 +88,24 @@ pub fn a_report_that_never_fits_its_schema_is_asked_for_once_and_then_inconclusi
 }
 
 /// Its own settings forbid what the brief asks for, and the model says that it is done all the same.
-pub fn fixed_beside_denied_edits_is_the_environments_failure() {
+pub fn fixed_beside_denied_edits_is_the_environments_failure(program: Program) {
     let steps = [json!({"read": "calc.py"}), edit(WRONG, RIGHT), json!({"report": fixed("add added")})];
-    let world = World::new(Program::Claude, Replies::new().to("fixer", steps));
-    let settings = world.repo.home().join(".claude");
-    std::fs::create_dir_all(&settings).expect("the home can be written");
-    let deny = json!({"permissions": {"deny": ["Edit", "Write"]}});
-    std::fs::write(settings.join("settings.json"), deny.to_string()).expect("a fresh folder");
+    let world = World::new(program, Replies::new().to("fixer", steps));
+    forbid_edits(&world, program);
     let (_, question) = comes_to_a_question(&world);
     says(&question, &["could not run here", "not allowed to edit"]);
+}
+
+/// As a person does who lets this agent only read.
+fn forbid_edits(world: &World, program: Program) {
+    let home = world.repo.home();
+    let (file, text) = match program {
+        Program::Claude | Program::ClaudeAcp => {
+            (".claude/settings.json", json!({"permissions": {"deny": ["Edit", "Write"]}}).to_string())
+        }
+        Program::Codex | Program::Gemini | Program::Qwen | Program::Opencode => todo!(),
+    };
+    let path = home.join(file);
+    std::fs::create_dir_all(path.parent().expect("it has a folder")).expect("the home can be written");
+    std::fs::write(path, text).expect("a fresh folder");
 }
