@@ -11,6 +11,7 @@ use super::vocabulary::*;
 #[derive(Clone, Debug)]
 pub(super) struct Docket {
     budget: Budget,
+    started: bool,
     actions: u32,
     workers: u32,
     questions: u32,
@@ -28,6 +29,7 @@ impl Docket {
     pub(super) fn new(budget: Budget) -> Self {
         Docket {
             budget,
+            started: false,
             actions: 0,
             workers: 0,
             questions: 0,
@@ -38,6 +40,11 @@ impl Docket {
             last_ms: None,
             granted: (0, 0, 0.0),
         }
+    }
+
+    /// Whether nobody has asked this before: a loop starts once.
+    pub(super) fn is_first_start(&mut self) -> bool {
+        !std::mem::replace(&mut self.started, true)
     }
 
     /// Notes the time. Waiting for an answer does not use up the minutes: a question may stay open for days.
@@ -51,15 +58,13 @@ impl Docket {
     }
 
     /// Gives an action out under the next number.
-    pub(super) fn give(&mut self, action: Action) -> ActionId {
+    pub(super) fn give(&mut self, action: Action) {
         self.actions += 1;
         let step = Step { id: ActionId(self.actions), action };
         if step.action.is_answered() {
             self.outstanding.push(step.clone());
         }
-        let id = step.id;
         self.out.push(step);
-        id
     }
 
     pub(super) fn record(&mut self, record: Record) {
@@ -147,6 +152,11 @@ impl Docket {
         self.cost_usd += spent.cost_usd.unwrap_or(0.0).max(0.0);
     }
 
+    /// The latest worker's, 0 before the first.
+    pub(super) fn worker(&self) -> WorkerId {
+        WorkerId(self.workers)
+    }
+
     pub(super) fn workers_used(&self) -> u32 {
         self.workers
     }
@@ -155,20 +165,18 @@ impl Docket {
         self.cost_usd
     }
 
-    /// Why `wanted` more workers are not within the budget, if so (DESIGN 6, rule 1).
+    /// What is spent of the budget so that `wanted` more workers are not within it (DESIGN 6, rule 1): `8 workers`.
     pub(super) fn over_budget(&self, wanted: u32) -> Option<String> {
         let (workers, active_ms, cost) = self.granted;
         let Budget { workers: cap, minutes, cost_usd } = self.budget;
         if cap > 0 && self.workers - workers + wanted > cap {
-            return Some(format!("the budget of {cap} workers is spent"));
+            return Some(format!("{cap} workers"));
         }
         if minutes > 0 && self.active_ms - active_ms >= u64::from(minutes) * 60_000 {
-            return Some(format!("the budget of {minutes} minutes is spent"));
+            return Some(format!("{minutes} minutes"));
         }
         match cost_usd {
-            Some(limit) if limit > 0.0 && self.cost_usd - cost >= limit => {
-                Some(format!("the budget of {limit} USD is spent"))
-            }
+            Some(limit) if limit > 0.0 && self.cost_usd - cost >= limit => Some(format!("{limit} USD")),
             _ => None,
         }
     }

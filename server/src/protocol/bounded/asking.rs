@@ -5,12 +5,9 @@
 use std::collections::BTreeSet;
 
 use super::cause::Sign;
-use super::{
-    AUTOMATIC_RETRIES, Asked, Bounded, LoopKind, Phase, Question, QuestionKind, Retry, Then, Unsure,
-};
+use super::{AUTOMATIC_RETRIES, Asked, Bounded, LoopKind, Phase, QuestionKind, Retry, Then, Unsure};
 use crate::protocol::{
-    Action, AnsweredBy, Choice, FindingKey, FixerStatus, Path, QuestionNumber, RestorePoint, Step, Told,
-    Weakened,
+    Action, AnsweredBy, Choice, FindingKey, FixerStatus, Path, RestorePoint, Step, Told, Weakened,
 };
 
 /// What a question says, before it has a number.
@@ -26,19 +23,10 @@ struct Asking {
 impl Bounded {
     fn ask(&mut self, asking: Asking, asked: Asked) {
         let Asking { kind, findings, text, detail, options } = asking;
-        self.questions += 1;
         // The user may change anything while a question is open.
         self.fresh = false;
         self.phase = Phase::Asking(asked);
-        self.give(Action::Ask(Question {
-            number: QuestionNumber(self.questions),
-            kind,
-            findings,
-            text,
-            detail,
-            recommended: options[0],
-            options,
-        }));
+        self.docket.ask(kind, findings, text, detail, &options);
     }
 
     fn names_of(&self, findings: &[FindingKey]) -> String {
@@ -219,24 +207,22 @@ impl Bounded {
 
     /// Takes an answer to the open question. Automatic answers only follow the recommendation, and retry at most twice
     /// in a round; what they may not answer stays open (rule 4).
-    pub(super) fn answer(
+    pub(super) fn answered(
         &mut self,
-        number: QuestionNumber,
+        asked: Asked,
+        step: &Step,
         choice: Choice,
         by: AnsweredBy,
         text: Option<String>,
-    ) {
-        let Some(Step { action: Action::Ask(question), .. }) = &self.awaited else { return };
-        if question.number != number || !question.options.contains(&choice) {
-            return;
-        }
+    ) -> bool {
+        let Action::Ask(question) = &step.action else { return false };
         if by == AnsweredBy::Automatic {
             if choice != question.recommended || choice == Choice::TryDifferentApproach {
-                return;
+                return false;
             }
             if matches!(choice, Choice::RetryVerification | Choice::TryAgain) {
                 if self.automatic_retries >= AUTOMATIC_RETRIES {
-                    return;
+                    return false;
                 }
                 self.automatic_retries += 1;
             }
@@ -247,8 +233,11 @@ impl Bounded {
             None => choice.words().to_owned(),
         };
         self.told.push(Told { question: question.text.clone(), choice: words });
-        self.awaited = None;
-        let Phase::Asking(asked) = std::mem::replace(&mut self.phase, Phase::New) else { return };
+        self.follow(asked, choice, by, text);
+        true
+    }
+
+    fn follow(&mut self, asked: Asked, choice: Choice, by: AnsweredBy, text: Option<String>) {
         match asked {
             Asked::FirstScope => self.answer_first_scope(choice, text),
             Asked::MoreScope { files } => match choice {
@@ -287,7 +276,7 @@ impl Bounded {
                 Choice::TryAgain => self.stage(),
                 Choice::LeaveUnstaged => {
                     self.facts.unstaged_by_choice = true;
-                    self.note("The fix was left unstaged.");
+                    self.docket.note("The fix was left unstaged.");
                     self.go(Then::Verify);
                 }
                 _ => {
@@ -333,7 +322,7 @@ impl Bounded {
             }
             let leaves = file.starts_with('/') || file.split('/').any(|part| part == ".." || part == ".git");
             if leaves {
-                self.note(format!("Not a file that may change: {file}."));
+                self.docket.note(format!("Not a file that may change: {file}."));
             } else {
                 self.scope.insert(file.to_owned());
             }
@@ -392,7 +381,7 @@ impl Bounded {
                     Phase::CheckingBefore => self.go(Then::CheckBefore),
                     phase => {
                         self.phase = phase;
-                        self.give(*action);
+                        self.docket.give(*action);
                     }
                 },
             },

@@ -5,7 +5,7 @@
 
 use super::{Bounded, LoopKind, Phase, Then, asking::weakened_lines, holding::Outcome};
 use crate::protocol::{
-    Action, EndedHow, Ending, FindingKey, Focus, Inherited, Record, RestorePoint, Role, Settled, Step,
+    Action, EndedHow, Ending, FindingKey, Focus, Inherited, Record, RestorePoint, Role, Settled,
 };
 
 impl Bounded {
@@ -21,7 +21,7 @@ impl Bounded {
 
     /// Asks after attempts that failed, with the cause where a diagnoser can name it.
     pub(super) fn escalate_after_attempts(&mut self) {
-        if self.input.diagnose && !self.diagnosed && self.budget_spent().is_none() {
+        if self.input.diagnose && !self.diagnosed && self.docket.over_budget(1).is_none() {
             return self.go(Then::Diagnose);
         }
         self.ask_escalation();
@@ -29,7 +29,7 @@ impl Bounded {
 
     pub(super) fn dispatch_diagnoser(&mut self) {
         self.diagnosed = true;
-        if self.budget_spent().is_some() {
+        if self.docket.over_budget(1).is_some() {
             return self.ask_escalation();
         }
         let mut findings = self.unresolved();
@@ -64,11 +64,11 @@ impl Bounded {
     fn finish(&mut self, how: EndedHow, reason: &str, follow_up: Vec<FindingKey>) {
         if !self.facts.weakened.is_empty() {
             let lines = weakened_lines(&self.facts.weakened);
-            self.note(lines);
+            self.docket.note(lines);
         }
         let ending = Ending { how, reason: reason.to_owned(), follow_up, block: None };
         self.phase = Phase::Finished(ending.clone());
-        self.give(Action::Finish(ending));
+        self.docket.give(Action::Finish(ending));
     }
 
     pub(super) fn finish_done(&mut self, reason: &str) {
@@ -83,12 +83,12 @@ impl Bounded {
         }
         self.fresh = false;
         self.phase = Phase::StagingForUser;
-        self.give(Action::Stage);
+        self.docket.give(Action::Stage);
     }
 
     pub(super) fn end_manual(&mut self, refused: Option<String>) {
         match refused {
-            Some(reason) => self.note(format!("The attempt is in the tree, unstaged: {reason}")),
+            Some(reason) => self.docket.note(format!("The attempt is in the tree, unstaged: {reason}")),
             None => self.facts.staged |= !self.facts.changed.is_empty() && !self.facts.unstaged_by_choice,
         }
         self.leave_to_user();
@@ -138,7 +138,7 @@ impl Bounded {
     /// *Try a different approach*: a new loop, told everything (rule 1).
     pub(super) fn end_differently(&mut self, hint: Option<String>) {
         let follow_up = self.unresolved();
-        self.record(Record::Inherit(Inherited {
+        self.docket.record(Record::Inherit(Inherited {
             attempts: self.attempts.clone(),
             answers: self.told.clone(),
             raises: self.input.inherited.raises,
@@ -176,16 +176,14 @@ impl Bounded {
         if matches!(self.phase, Phase::Cancelling) {
             return;
         }
-        if let Some(Step { action: Action::Ask(question), .. }) = self.awaited.take() {
-            self.give(Action::Withdraw { question: question.number });
-        }
+        self.docket.drop_everything();
         self.trying = None;
         if !self.protected {
             return self.end_cancelled("Cancelled by the user before anything was changed.");
         }
         self.fresh = false;
         self.phase = Phase::Cancelling;
-        self.give(Action::Restore { to: RestorePoint::Start });
+        self.docket.give(Action::Restore { to: RestorePoint::Start });
     }
 
     pub(super) fn end_cancelled(&mut self, reason: &str) {

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use super::{Bounded, Phase, Retry, SCOPE_QUESTIONS, Then, TreeFacts, Trying, Unsure};
 use crate::protocol::{
     Action, Attempt, Changes, FailureClass, FixerReport, FixerStatus, Focus, Path, Record, Report,
-    RestorePoint, Role, ScopeRequest, WorkerFailure, WorkerId,
+    RestorePoint, Role, ScopeRequest, WorkerFailure,
 };
 
 /// What is to be done with files that a worker needs beyond the scope.
@@ -33,7 +33,7 @@ impl Bounded {
 
     pub(super) fn worker_reported(&mut self, role: Role, report: Report, changes: Changes) {
         for note in &changes.notes {
-            self.note(note.clone());
+            self.docket.note(note.clone());
         }
         if !changes.breaches.is_empty() {
             return self.restore(RestorePoint::BeforeWorker, Then::AskBreach(changes.breaches));
@@ -60,7 +60,7 @@ impl Bounded {
     /// A worker ended without a report: no attempt, and nothing of it stays (rule 4).
     pub(super) fn worker_failed(&mut self, role: Role, failure: &WorkerFailure, changes: &Changes) {
         for note in &changes.notes {
-            self.note(note.clone());
+            self.docket.note(note.clone());
         }
         if !changes.breaches.is_empty() {
             return self.restore(RestorePoint::BeforeWorker, Then::AskBreach(changes.breaches.clone()));
@@ -139,7 +139,7 @@ impl Bounded {
         {
             self.quiet_extensions += 1;
             let files: Vec<Path> = beyond.allowed.iter().cloned().collect();
-            self.note(format!("Always allowed, so not asked: {}.", files.join(", ")));
+            self.docket.note(format!("Always allowed, so not asked: {}.", files.join(", ")));
             self.scope.extend(beyond.allowed);
             Then::Fix
         } else {
@@ -160,14 +160,14 @@ impl Bounded {
         let beyond = self.beyond(changes.out_of_scope.iter().cloned());
         if !beyond.refused.is_empty() {
             let files: Vec<Path> = beyond.refused.into_iter().collect();
-            self.note(format!("Changed outside the scope again, set aside: {}.", files.join(", ")));
+            self.docket.note(format!("Changed outside the scope again, set aside: {}.", files.join(", ")));
         }
         if !beyond.new.is_empty() && self.scope_questions < SCOPE_QUESTIONS {
             return self.ask_set_aside(beyond.new, beyond.allowed, &changes.out_of_scope_diff);
         }
         if !beyond.new.is_empty() {
             let files: Vec<Path> = beyond.new.into_iter().collect();
-            self.note(format!("Changed outside the scope, set aside unasked: {}.", files.join(", ")));
+            self.docket.note(format!("Changed outside the scope, set aside unasked: {}.", files.join(", ")));
         }
         self.admit(beyond.allowed);
     }
@@ -180,7 +180,7 @@ impl Bounded {
         self.scope.extend(paths.iter().cloned());
         self.fresh = false;
         self.phase = Phase::PuttingBack(paths.clone());
-        self.give(Action::PutBack { paths });
+        self.docket.give(Action::PutBack { paths });
     }
 
     pub(super) fn put_back(&mut self, paths: BTreeSet<Path>, changes: Changes) {
@@ -200,7 +200,7 @@ impl Bounded {
 
     fn tried(&self, status: FixerStatus, summary: String) -> Trying {
         Trying {
-            worker: WorkerId(self.workers),
+            worker: self.docket.worker(),
             status,
             summary,
             in_scope: BTreeSet::new(),
@@ -256,7 +256,7 @@ impl Bounded {
             self.seen.push(tree.clone());
         }
         self.facts = TreeFacts {
-            edit: self.workers,
+            edit: self.docket.workers_used(),
             changed: self.facts.changed.union(&trying.in_scope).cloned().collect(),
             staged: false,
             unstaged_by_choice: false,
@@ -268,7 +268,7 @@ impl Bounded {
     pub(super) fn stage(&mut self) {
         self.fresh = false;
         self.phase = Phase::Staging;
-        self.give(Action::Stage);
+        self.docket.give(Action::Stage);
     }
 
     // ------------------------------------------------------------ rounds
@@ -285,7 +285,7 @@ impl Bounded {
             failing: failing.to_vec(),
         };
         self.attempts.push(attempt.clone());
-        self.record(Record::Attempt(attempt));
+        self.docket.record(Record::Attempt(attempt));
     }
 
     /// The round failed before there was anything to verify.

@@ -30,10 +30,10 @@ use std::{collections::BTreeSet, sync::Arc};
 use holding::{Held, Regression, TreeFacts, Trying};
 pub use input::{AlwaysAllowed, BoundedInput, EvidenceNeeded, LoopKind};
 
+use super::docket::Docket;
 use super::{
-    Action, ActionId, Attempt, Dispatch, Ending, Event, FindingKey, Focus, Machine, Path, Question,
-    QuestionKind, Record, RestorePoint, Role, Standing, Step, Tier, Told, TreeId, View, Weakened, When,
-    WorkerId,
+    Action, Attempt, Dispatch, Ending, FindingKey, Focus, Path, QuestionKind, RestorePoint, Role, Standing,
+    Tier, Told, TreeId, Weakened, When,
 };
 
 /// Rounds of a loop (rule 1).
@@ -48,16 +48,8 @@ const AUTOMATIC_RETRIES: u32 = 2;
 pub struct Bounded {
     input: Arc<BoundedInput>,
     phase: Phase,
-    /// The action whose answer is awaited; there is at most one.
-    awaited: Option<Step>,
-    out: Vec<Step>,
-    actions: u32,
-    workers: u32,
-    questions: u32,
-    /// Time of the latest event, and the milliseconds worked: waiting for the user does not count.
-    clock: Option<u64>,
-    worked: u64,
-    cost: f64,
+    /// One action is awaited at a time.
+    docket: Docket,
     round: u32,
     scope: BTreeSet<Path>,
     /// Files that the user was asked about, whatever the answer was.
@@ -94,7 +86,7 @@ pub struct Bounded {
 /// What the machine is doing.
 #[derive(Clone, Debug)]
 enum Phase {
-    New,
+    Fresh,
     Checkpointing(Then),
     CheckingBefore,
     Working(Role),
@@ -190,15 +182,8 @@ impl Bounded {
             attempts: input.inherited.attempts.clone(),
             told: input.inherited.answers.clone(),
             seen: input.inherited.seen.clone(),
-            phase: Phase::New,
-            awaited: None,
-            out: Vec::new(),
-            actions: 0,
-            workers: 0,
-            questions: 0,
-            clock: None,
-            worked: 0,
-            cost: 0.0,
+            phase: Phase::Fresh,
+            docket: Docket::new(input.budget),
             round: 1,
             scope,
             asked: BTreeSet::new(),
@@ -223,39 +208,19 @@ impl Bounded {
         }
     }
 
-    // ------------------------------------------------------------ giving actions out
-
-    fn give(&mut self, action: Action) {
-        self.actions += 1;
-        let step = Step { id: ActionId(self.actions), action };
-        if step.action.is_answered() {
-            debug_assert!(self.awaited.is_none(), "one action is awaited at a time");
-            self.awaited = Some(step.clone());
-        }
-        self.out.push(step);
-    }
-
-    fn record(&mut self, record: Record) {
-        self.give(Action::Record(record));
-    }
-
-    fn note(&mut self, text: impl Into<String>) {
-        self.record(Record::Note(text.into()));
-    }
-
     /// Goes on with `then`, taking a checkpoint first where it needs one that the latest no longer is.
     fn go(&mut self, then: Then) {
         let guarded =
             matches!(then, Then::CheckBefore | Then::Fix | Then::Verify | Then::Judge(_) | Then::Diagnose);
         if guarded && !self.fresh {
             self.phase = Phase::Checkpointing(then);
-            return self.give(Action::Checkpoint);
+            return self.docket.give(Action::Checkpoint);
         }
         match then {
             Then::CheckBefore => {
                 self.phase = Phase::CheckingBefore;
                 let findings = self.findings.iter().map(|held| held.key.clone()).collect();
-                self.give(Action::RunChecks { when: When::Before, findings });
+                self.docket.give(Action::RunChecks { when: When::Before, findings });
             }
             Then::Fix => self.dispatch_fixer(),
             Then::Verify => self.run_checks(),
@@ -282,12 +247,12 @@ impl Bounded {
         }
         self.fresh = false;
         self.phase = Phase::Restoring { to, then };
-        self.give(Action::Restore { to });
+        self.docket.give(Action::Restore { to });
     }
 
     /// Starts a worker, or says that the budget is spent (rule 1). The checkpoint before it has just been taken.
     fn dispatch(&mut self, role: Role, findings: Vec<FindingKey>, focus: Focus, with_diff: bool) {
-        if let Some(spent) = self.budget_spent() {
+        if let Some(spent) = self.docket.over_budget(1) {
             let before = match role {
                 Role::Fixer => format!("round {} could begin", self.round),
                 _ => format!("round {} was verified", self.round),
@@ -296,14 +261,14 @@ impl Bounded {
             let why = format!("The budget of {spent} was spent before {before}.");
             return self.escalate(why);
         }
-        self.workers += 1;
+        let worker = self.docket.next_worker();
         self.fresh = false;
         self.phase = Phase::Working(role);
         let tier = if self.scope.len() > 1 { Tier::CrossFile } else { Tier::Scoped };
         // A role that may only read has no path that it may change.
         let scope = if role.may_edit() { self.scope.clone() } else { BTreeSet::new() };
-        self.give(Action::Dispatch(Dispatch {
-            worker: WorkerId(self.workers),
+        self.docket.give(Action::Dispatch(Dispatch {
+            worker,
             role,
             round: self.round,
             tier,
@@ -315,60 +280,6 @@ impl Bounded {
             focus,
         }));
     }
-
-    fn budget_spent(&self) -> Option<String> {
-        let budget = &self.input.budget;
-        if budget.workers > 0 && self.workers >= budget.workers {
-            return Some(format!("{} workers", budget.workers));
-        }
-        if budget.minutes > 0 && self.worked >= u64::from(budget.minutes) * 60_000 {
-            return Some(format!("{} minutes", budget.minutes));
-        }
-        budget.cost_usd.filter(|limit| self.cost >= *limit).map(|limit| format!("{limit} USD"))
-    }
-}
-
-impl Machine for Bounded {
-    fn handle(&mut self, now: u64, event: Event) -> Vec<Step> {
-        if let Some(before) = self.clock
-            && !matches!(self.phase, Phase::Asking(_))
-        {
-            self.worked += now.saturating_sub(before);
-        }
-        self.clock = Some(now);
-        if !matches!(self.phase, Phase::Finished(_)) {
-            self.take(event);
-        }
-        std::mem::take(&mut self.out)
-    }
-
-    fn view(&self) -> View {
-        let open_question = match &self.awaited {
-            Some(Step { action: Action::Ask(question), .. }) => Some(question.clone()),
-            _ => None,
-        };
-        let (state, standing) = self.state();
-        View {
-            state,
-            round: self.round,
-            max_rounds: self.rounds(),
-            open_question,
-            outstanding: self.awaited.iter().cloned().collect(),
-            workers_used: self.workers,
-            cost_usd: self.cost,
-            finished: match &self.phase {
-                Phase::Finished(ending) => Some(ending.clone()),
-                _ => None,
-            },
-            findings: self
-                .findings
-                .iter()
-                .map(|held| {
-                    (held.key.clone(), held.settled.clone().map_or(standing.clone(), Standing::Settled))
-                })
-                .collect(),
-        }
-    }
 }
 
 impl Bounded {
@@ -379,9 +290,9 @@ impl Bounded {
         }
     }
 
-    fn state(&self) -> (&'static str, Standing) {
+    fn state_and_standing(&self) -> (&'static str, Standing) {
         match &self.phase {
-            Phase::New => ("new", Standing::Working),
+            Phase::Fresh => ("new", Standing::Working),
             Phase::Checkpointing(_) => ("checkpointing", Standing::Working),
             Phase::CheckingBefore => ("checking before", Standing::Working),
             Phase::Working(Role::Fixer) => ("fixing", Standing::Working),

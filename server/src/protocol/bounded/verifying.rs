@@ -16,7 +16,7 @@ impl Bounded {
     /// undone, so that it is never taken for a fix.
     pub(super) fn checked_before(&mut self, checked: Checked, changes: &Changes) {
         for note in checked.notes {
-            self.note(note);
+            self.docket.note(note);
         }
         let then = match self.input.kind {
             LoopKind::Fix => Then::Fix,
@@ -28,14 +28,14 @@ impl Bounded {
     /// A check that writes into the tree does no fix: its changes go, and the user is told.
     fn undo_what_checks_changed(&mut self, changes: &Changes, then: Then) {
         for note in &changes.notes {
-            self.note(note.clone());
+            self.docket.note(note.clone());
         }
         if !changes.breaches.is_empty() {
             return self.restore(RestorePoint::BeforeWorker, Then::AskBreach(changes.breaches.clone()));
         }
         let touched: Vec<String> = changes.in_scope.iter().chain(&changes.out_of_scope).cloned().collect();
         if !touched.is_empty() {
-            self.note(format!("The checks changed files, which was undone: {}.", touched.join(", ")));
+            self.docket.note(format!("The checks changed files, which was undone: {}.", touched.join(", ")));
         }
         self.undo_if_changed(changes, then);
     }
@@ -51,12 +51,12 @@ impl Bounded {
         self.verifier_spoke = false;
         self.phase = Phase::CheckingAfter;
         let findings = self.under_verification();
-        self.give(Action::RunChecks { when: When::After, findings });
+        self.docket.give(Action::RunChecks { when: When::After, findings });
     }
 
     pub(super) fn checked_after(&mut self, checked: Checked, changes: &Changes) {
         for note in checked.notes {
-            self.note(note);
+            self.docket.note(note);
         }
         for (key, verdict) in checked.findings {
             if let Some(said) = self.said_mut(&key) {
@@ -84,7 +84,7 @@ impl Bounded {
             }
             return;
         }
-        self.record(Record::Found(finding.clone()));
+        self.docket.record(Record::Found(finding.clone()));
         let judged = (!by_check).then(|| (Judging::Persists, finding.evidence.clone()));
         let said = Said { judged, ..Said::default() };
         self.regressions.push(Regression { finding, by_check, failing: by_check, said });
@@ -161,7 +161,7 @@ impl Bounded {
             if new.severity.blocks() {
                 self.found(new, false);
             } else {
-                self.record(Record::Found(new));
+                self.docket.record(Record::Found(new));
             }
         }
         self.decide();
@@ -174,7 +174,7 @@ impl Bounded {
             Then::AskInconclusive(unsure)
         } else {
             self.verifier_spoke = true;
-            self.note(format!("{}; the checks had decided already.", unsure.what));
+            self.docket.note(format!("{}; the checks had decided already.", unsure.what));
             Then::Decide
         };
         self.restore(RestorePoint::BeforeWorker, then);
@@ -304,7 +304,7 @@ impl Bounded {
                     Outcome::Demoted { why } => Settled::Demoted { why },
                     _ => continue,
                 };
-                self.record(Record::Settled { key, how });
+                self.docket.record(Record::Settled { key, how });
             }
             return self.finish_done("Every finding of the loop is resolved or demoted.");
         }
@@ -316,7 +316,7 @@ impl Bounded {
             self.kept = self.facts.clone();
             self.phase = Phase::Checkpointing(Then::NextRound);
             self.fresh = false;
-            return self.give(Action::Checkpoint);
+            return self.docket.give(Action::Checkpoint);
         }
         self.next_round();
     }
@@ -326,7 +326,7 @@ impl Bounded {
         if let Some(held) = self.findings.iter_mut().find(|held| held.key == *key) {
             held.settled = Some(how.clone());
         }
-        self.record(Record::Settled { key: key.clone(), how });
+        self.docket.record(Record::Settled { key: key.clone(), how });
     }
 
     fn weakened_tests_need_a_word(&mut self) -> bool {

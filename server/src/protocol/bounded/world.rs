@@ -135,7 +135,7 @@ fn answers(machine: &Bounded, id: ActionId, action: &Action, world: World, event
         }
         Action::PutBack { paths } => {
             let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
-            let mut changes = edit(machine.workers + 100, &paths, &[]);
+            let mut changes = edit(machine.docket.workers_used() + 100, &paths, &[]);
             if let Some(trying) = &machine.trying {
                 changes.in_scope.extend(trying.in_scope.iter().cloned());
             }
@@ -160,7 +160,7 @@ fn answers(machine: &Bounded, id: ActionId, action: &Action, world: World, event
         }
         _ => {}
     }
-    if world.failures && !matches!(action, Action::Ask(_)) {
+    if world.failures && !matches!(action, Action::Ask(_) | Action::Dispatch(_)) {
         events.push(Event::ActionFailed { action: id, reason: "the disk is full".into() });
     }
 }
@@ -452,7 +452,7 @@ fn rest_of_shape(machine: &Bounded) -> String {
             (facts(&machine.facts), facts(&machine.at_checkpoint), facts(&machine.kept)),
             (machine.facts.edit == machine.kept.edit, machine.facts.edit == machine.at_checkpoint.edit),
             (trying, machine.accepted_edits.is_empty(), findings, regressions),
-            machine.budget_spent(),
+            machine.docket.over_budget(1),
         )
     )
 }

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::docket::Docket;
 use super::super::explore::{FINISHED, NEW};
+use super::super::machine::{Rules, Standing};
 use super::super::vocabulary::*;
-use super::super::{Machine, Standing, View};
 use super::ledger::Ledger;
 use super::phase::{Asked, AxisState, Job, Next, Phase, Then};
 use super::{ConvergeInput, Source};
@@ -160,7 +160,8 @@ impl Converge {
     /// Checkpoint first, then the subagents, if the budget allows them.
     pub(super) fn dispatch(&mut self, job: Job) {
         let wanted = if job == Job::Review { self.pending_axes().len() as u32 } else { 1 };
-        if let Some(why) = self.docket.over_budget(wanted) {
+        if let Some(spent) = self.docket.over_budget(wanted) {
+            let why = format!("the budget of {spent} is spent");
             let evidence =
                 format!("{} workers, {:.2} USD used", self.docket.workers_used(), self.docket.cost_usd());
             return self.pause(PauseKind::Decision, why, None, evidence, Next::Grant(job));
@@ -265,6 +266,48 @@ impl Converge {
         }
     }
 
+    fn standing(&self, key: &FindingKey) -> Standing {
+        if let Some(settled) = self.settled.get(key) {
+            return Standing::Settled(settled.clone());
+        }
+        match &self.phase {
+            Phase::Asking(_) => Standing::Waiting,
+            Phase::Inspecting { .. }
+            | Phase::Checkpointing(Job::Check | Job::Close)
+            | Phase::Working(Job::Check | Job::Close) => Standing::Verifying,
+            _ => Standing::Working,
+        }
+    }
+}
+
+/// What the guard saw in the user's checkout while the worker of this event was at work.
+pub(super) fn checkout_change(event: &Event) -> Option<&CheckoutChange> {
+    match event {
+        Event::Reported { changes, .. } | Event::WorkerFailed { changes, .. } => changes.checkout.as_ref(),
+        _ => None,
+    }
+}
+
+pub(super) fn axis_word(axis: Axis) -> &'static str {
+    match axis {
+        Axis::Standards => "standards",
+        Axis::Spec => "spec",
+    }
+}
+
+impl Rules for Converge {
+    fn docket(&self) -> &Docket {
+        &self.docket
+    }
+
+    fn docket_mut(&mut self) -> &mut Docket {
+        &mut self.docket
+    }
+
+    fn start(&mut self) {
+        self.prepare();
+    }
+
     fn cancel(&mut self) {
         if let Phase::Restoring(then) = &mut self.phase {
             *then = Then::Cancelled;
@@ -282,7 +325,7 @@ impl Converge {
         if is_under_way { self.restore(Then::Cancelled) } else { self.finish_cancelled() }
     }
 
-    pub(super) fn answer(&mut self, step: Step, event: Event) {
+    fn answer(&mut self, step: Step, event: Event) {
         let phase = std::mem::replace(&mut self.phase, Phase::Over);
         match (phase, event) {
             (Phase::Preparing, Event::Prepared { prepared, .. }) => self.prepared(prepared),
@@ -366,93 +409,47 @@ impl Converge {
         }
     }
 
-    pub(super) fn state(&self) -> &'static str {
+    fn state(&self) -> &'static str {
         match &self.phase {
             Phase::Fresh => NEW,
             Phase::Preparing => "preparing",
             Phase::Reviewing => "reviewing",
             Phase::Checkpointing(job) | Phase::Working(job) => match job {
                 Job::Review => "reviewing",
-                Job::Check => "checking_findings",
+                Job::Check => "checking findings",
                 Job::Fix => "fixing",
                 Job::Recover => "recovering",
                 Job::Close => "closing",
             },
             Phase::Inspecting { .. } => "inspecting",
             Phase::Restoring(_) => "restoring",
-            Phase::PuttingBack(_) => "putting_back",
+            Phase::PuttingBack(_) => "putting back",
             Phase::Asking(asked) => match asked {
-                Asked::StandardsOnly => "waiting_standards_only",
-                Asked::FirstScope | Asked::MoreScope(..) | Asked::Committed(..) => "waiting_scope",
-                Asked::Checkout(..) => "waiting_breach",
+                Asked::StandardsOnly => "waiting: standards only",
+                Asked::FirstScope | Asked::MoreScope(..) | Asked::Committed(..) => "waiting: scope",
+                Asked::Checkout(..) => "waiting: breach",
                 Asked::Pause(pause) => match pause.kind {
-                    PauseKind::Transient => "paused_transient",
-                    PauseKind::Decision => "paused_decision",
+                    PauseKind::Transient => "paused: transient",
+                    PauseKind::Decision => "paused: decision",
                 },
             },
             Phase::Over => FINISHED,
         }
     }
 
-    fn standing(&self, key: &FindingKey) -> Standing {
-        if let Some(settled) = self.settled.get(key) {
-            return Standing::Settled(settled.clone());
-        }
-        match &self.phase {
-            Phase::Asking(_) => Standing::Waiting,
-            Phase::Inspecting { .. }
-            | Phase::Checkpointing(Job::Check | Job::Close)
-            | Phase::Working(Job::Check | Job::Close) => Standing::Verifying,
-            _ => Standing::Working,
-        }
-    }
-}
-
-/// What the guard saw in the user's checkout while the worker of this event was at work.
-pub(super) fn checkout_change(event: &Event) -> Option<&CheckoutChange> {
-    match event {
-        Event::Reported { changes, .. } | Event::WorkerFailed { changes, .. } => changes.checkout.as_ref(),
-        _ => None,
-    }
-}
-
-pub(super) fn axis_word(axis: Axis) -> &'static str {
-    match axis {
-        Axis::Standards => "standards",
-        Axis::Spec => "spec",
-    }
-}
-
-impl Machine for Converge {
-    fn handle(&mut self, now: u64, event: Event) -> Vec<Step> {
-        if self.phase == Phase::Over {
-            return Vec::new();
-        }
-        self.docket.tick(now);
-        match event {
-            Event::Started if self.phase == Phase::Fresh => self.prepare(),
-            Event::Started => {}
-            Event::Cancelled => self.cancel(),
-            event => {
-                if let Some(step) = self.docket.take(&event) {
-                    self.answer(step, event);
-                }
-            }
-        }
-        self.docket.drain()
+    fn round(&self) -> u32 {
+        self.round
     }
 
-    fn view(&self) -> View {
-        View {
-            state: self.state(),
-            round: self.round,
-            max_rounds: 0,
-            open_question: self.docket.question().cloned(),
-            outstanding: self.docket.outstanding().to_vec(),
-            workers_used: self.docket.workers_used(),
-            cost_usd: self.docket.cost_usd(),
-            finished: self.ending.clone(),
-            findings: self.keys().into_iter().map(|key| (key.clone(), self.standing(&key))).collect(),
-        }
+    fn max_rounds(&self) -> u32 {
+        0
+    }
+
+    fn ending(&self) -> Option<&Ending> {
+        self.ending.as_ref()
+    }
+
+    fn standings(&self) -> Vec<(FindingKey, Standing)> {
+        self.keys().into_iter().map(|key| (key.clone(), self.standing(&key))).collect()
     }
 }

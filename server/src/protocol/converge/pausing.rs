@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 
 use super::super::docket::{named_paths, one_line};
+use super::super::machine::Rules as _;
 use super::super::vocabulary::*;
 use super::gate::Verdict;
 use super::machine::{Converge, checkout_change};

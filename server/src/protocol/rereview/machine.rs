@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::docket::Docket;
 use super::super::explore::{FINISHED, NEW};
+use super::super::machine::{Rules, Standing};
 use super::super::vocabulary::*;
-use super::super::{Machine, Standing, View};
 use super::diagnosis::Trouble;
 use super::phase::{Asked, Draft, Job, Phase, Stuck, Then};
 use super::{LOOPS, RereviewInput};
@@ -100,28 +100,6 @@ impl Rereview {
         self.round < LOOPS
     }
 
-    fn start(&mut self) {
-        let nothing_blocks = !self.open.iter().any(|gap| gap.severity.blocks());
-        match self.verdict {
-            Some(GateWord::Ship) if nothing_blocks => {
-                return self.finish_done(None, "the review says SHIP: there is nothing to fix");
-            }
-            // An empty brief is never dispatched, and an unnamed gap is no SHIP.
-            Some(GateWord::FixFirst | GateWord::Blocked) if self.input.subjects.is_empty() => {
-                let why = "the review is no SHIP, and it names no gap that could be fixed";
-                return self.finish_open(EndedHow::Blocked, why, None, Vec::new());
-            }
-            _ if self.input.subjects.is_empty() => {
-                return self.finish_done(None, "there is no finding to work on");
-            }
-            _ => {}
-        }
-        if self.input.scope.is_empty() {
-            return self.ask_scope();
-        }
-        self.begin();
-    }
-
     pub(super) fn begin(&mut self) {
         if self.input.simplify {
             self.simplifying = true;
@@ -165,7 +143,8 @@ impl Rereview {
 
     /// Checkpoint first, then the subagent, if the budget allows one more.
     pub(super) fn dispatch(&mut self, job: Job) {
-        if let Some(why) = self.docket.over_budget(1) {
+        if let Some(spent) = self.docket.over_budget(1) {
+            let why = format!("the budget of {spent} is spent");
             if job == Job::Review {
                 self.attempted(&format!("not reviewed: {why}"));
             }
@@ -311,6 +290,51 @@ impl Rereview {
         }
     }
 
+    fn standing(&self, key: &FindingKey) -> Standing {
+        if let Some(settled) = self.settled.get(key) {
+            return Standing::Settled(settled.clone());
+        }
+        match &self.phase {
+            Phase::Asking(_) => Standing::Waiting,
+            Phase::CheckingAfter
+            | Phase::Checkpointing(Job::Check | Job::Review | Job::FinalGate)
+            | Phase::Working(Job::Review | Job::FinalGate) => Standing::Verifying,
+            _ => Standing::Working,
+        }
+    }
+}
+
+impl Rules for Rereview {
+    fn docket(&self) -> &Docket {
+        &self.docket
+    }
+
+    fn docket_mut(&mut self) -> &mut Docket {
+        &mut self.docket
+    }
+
+    fn start(&mut self) {
+        let nothing_blocks = !self.open.iter().any(|gap| gap.severity.blocks());
+        match self.verdict {
+            Some(GateWord::Ship) if nothing_blocks => {
+                return self.finish_done(None, "the review says SHIP: there is nothing to fix");
+            }
+            // An empty brief is never dispatched, and an unnamed gap is no SHIP.
+            Some(GateWord::FixFirst | GateWord::Blocked) if self.input.subjects.is_empty() => {
+                let why = "the review is no SHIP, and it names no gap that could be fixed";
+                return self.finish_open(EndedHow::Blocked, why, None, Vec::new());
+            }
+            _ if self.input.subjects.is_empty() => {
+                return self.finish_done(None, "there is no finding to work on");
+            }
+            _ => {}
+        }
+        if self.input.scope.is_empty() {
+            return self.ask_scope();
+        }
+        self.begin();
+    }
+
     fn cancel(&mut self) {
         let then = Then::Fail("cancelled: the tree is as it was before the loop".to_owned());
         if let Phase::Restoring(RestorePoint::Start, next) = &mut self.phase {
@@ -395,81 +419,50 @@ impl Rereview {
         }
     }
 
-    pub(super) fn state(&self) -> &'static str {
+    fn state(&self) -> &'static str {
         match &self.phase {
             Phase::Fresh => NEW,
             Phase::Checkpointing(job) | Phase::Working(job) => match job {
                 Job::Simplify => "simplifying",
-                Job::FirstLook => "looking_first",
+                Job::FirstLook => "looking first",
                 Job::Fix => "fixing",
                 Job::Check => "checking",
                 Job::Review => "reviewing",
-                Job::FinalGate => "final_gate",
+                Job::FinalGate => "final gate",
                 Job::Diagnose => "diagnosing",
             },
-            Phase::CheckingBefore(_) => "checking_before",
+            Phase::CheckingBefore(_) => "checking before",
             Phase::Staging => "staging",
             Phase::CheckingAfter => "checking",
             Phase::Restoring(..) => "restoring",
             Phase::Asking(asked) => match asked {
-                Asked::Scope => "waiting_scope",
-                Asked::Stuck(..) => "waiting_inconclusive",
-                Asked::Conflict(_) => "waiting_conflict",
-                Asked::Breach(_) => "waiting_breach",
-                Asked::Weakened(_) => "waiting_weakened_test",
-                Asked::Clarify(_) => "waiting_clarification",
-                Asked::Repair(_) => "waiting_repair",
-                Asked::Raise => "waiting_model_raise",
-                Asked::Appeal(_) => "waiting_appeal",
+                Asked::Scope => "waiting: scope",
+                Asked::Stuck(..) => "waiting: inconclusive",
+                Asked::Conflict(_) => "waiting: conflict",
+                Asked::Breach(_) => "waiting: breach",
+                Asked::Weakened(_) => "waiting: weakened test",
+                Asked::Clarify(_) => "waiting: clarification",
+                Asked::Repair(_) => "waiting: repair",
+                Asked::Raise => "waiting: model raise",
+                Asked::Appeal(_) => "waiting: appeal",
             },
             Phase::Over => FINISHED,
         }
     }
 
-    fn standing(&self, key: &FindingKey) -> Standing {
-        if let Some(settled) = self.settled.get(key) {
-            return Standing::Settled(settled.clone());
-        }
-        match &self.phase {
-            Phase::Asking(_) => Standing::Waiting,
-            Phase::CheckingAfter
-            | Phase::Checkpointing(Job::Check | Job::Review | Job::FinalGate)
-            | Phase::Working(Job::Review | Job::FinalGate) => Standing::Verifying,
-            _ => Standing::Working,
-        }
-    }
-}
-
-impl Machine for Rereview {
-    fn handle(&mut self, now: u64, event: Event) -> Vec<Step> {
-        if self.phase == Phase::Over {
-            return Vec::new();
-        }
-        self.docket.tick(now);
-        match event {
-            Event::Started if self.phase == Phase::Fresh => self.start(),
-            Event::Started => {}
-            Event::Cancelled => self.cancel(),
-            event => {
-                if let Some(step) = self.docket.take(&event) {
-                    self.answer(step, event);
-                }
-            }
-        }
-        self.docket.drain()
+    fn round(&self) -> u32 {
+        self.round
     }
 
-    fn view(&self) -> View {
-        View {
-            state: self.state(),
-            round: self.round,
-            max_rounds: LOOPS,
-            open_question: self.docket.question().cloned(),
-            outstanding: self.docket.outstanding().to_vec(),
-            workers_used: self.docket.workers_used(),
-            cost_usd: self.docket.cost_usd(),
-            finished: self.ending.clone(),
-            findings: self.keys().into_iter().map(|key| (key.clone(), self.standing(&key))).collect(),
-        }
+    fn max_rounds(&self) -> u32 {
+        LOOPS
+    }
+
+    fn ending(&self) -> Option<&Ending> {
+        self.ending.as_ref()
+    }
+
+    fn standings(&self) -> Vec<(FindingKey, Standing)> {
+        self.keys().into_iter().map(|key| (key.clone(), self.standing(&key))).collect()
     }
 }

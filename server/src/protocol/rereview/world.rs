@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use super::super::View;
 use super::super::explore::Graph;
+use super::super::machine::Rules as _;
 use super::super::vocabulary::*;
 use super::diagnosis::Trouble;
 use super::phase::{Asked, Job, Phase, Then};

@@ -17,7 +17,7 @@ fn what_git_contradicts_is_undone_and_paused() {
     ];
     for (words, lie) in lies {
         let run = tell(attached(&["f1"]), &[Check(&[]), Commits, Inspects(lie)]);
-        assert_eq!(run.machine.view().state, "paused_decision");
+        assert_eq!(run.machine.view().state, "paused: decision");
         assert!(run.question().detail.contains(words), "{}", run.question().detail);
         assert!(run.has(&Action::Restore { to: RestorePoint::BeforeWorker }), "{words}");
         assert_eq!(parse_gate(&run.question().detail).expect("a gate").final_head, world::START, "{words}");
@@ -38,7 +38,7 @@ fn a_fix_without_a_commit_is_no_progress() {
     let run = tell(attached(&["f1"]), &[Check(&[]), Commits, Inspects(nothing)]);
     assert_eq!(run.roles(), "checker, fixer 1, recoverer 2");
     let run = tell(attached(&["f1"]), &[Check(&[]), Commits, Inspects(nothing), Commits, Inspects(nothing)]);
-    assert_eq!(run.machine.view().state, "paused_decision");
+    assert_eq!(run.machine.view().state, "paused: decision");
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn a_tree_seen_before_is_oscillation() {
     let back: fn(&Converge) -> Inspected =
         |machine| Inspected { tree: TreeId(world::START.into()), ..world::inspected(machine) };
     let run = tell(attached(&["f1"]), &[Check(&[]), Commits, Inspects(back)]);
-    assert_eq!(run.machine.view().state, "paused_decision");
+    assert_eq!(run.machine.view().state, "paused: decision");
     assert!(run.question().text.contains("oscillation"));
 }
 
@@ -89,7 +89,7 @@ fn a_validation_that_could_not_run_is_run_again_and_nothing_else() {
         |machine| Inspected { head: "commit1".into(), new_commits: Vec::new(), ..world::inspected(machine) };
     let start = [Check(&[]), Commits, Inspects(not_run)];
     let run = tell(attached(&["f1"]), &start);
-    assert_eq!(run.machine.view().state, "paused_transient");
+    assert_eq!(run.machine.view().state, "paused: transient");
     let run = tell(attached(&["f1"]), &after(start, &[user(Choice::ResumeLoop), Inspects(again), Closes(0)]));
     assert_eq!(run.roles(), "checker, fixer 1, closer");
     assert_eq!(run.gate().final_head, "commit1");
@@ -120,7 +120,7 @@ fn an_unfinished_check_is_never_a_dispute() {
     for (words, roots) in table {
         let report = Report::Consolidated { roots, footer: world::footer("check", None) };
         let run = tell(attached(&["f1", "f2"]), &[Says(Box::new(report), Changes::default())]);
-        assert_eq!(run.machine.view().state, "paused_transient", "{words}");
+        assert_eq!(run.machine.view().state, "paused: transient", "{words}");
         assert!(run.question().detail.contains(words), "{words}: {}", run.question().detail);
     }
 }
@@ -141,7 +141,7 @@ fn what_the_closer_leaves_unsaid_is_open() {
     assert_eq!(open(&close(vec![resolved, both_ways, ("standards-2", RootState::Resolved, "seen")])), 1);
     // Nothing judged at all is no result.
     let run = close(vec![("spec-7", RootState::Resolved, "seen")]);
-    assert_eq!(run.machine.view().state, "paused_transient");
+    assert_eq!(run.machine.view().state, "paused: transient");
 }
 
 #[test]

@@ -23,10 +23,10 @@ fn a_wider_scope_is_asked_before_the_edit_and_costs_no_round() {
         attached(&["f1"]),
         &after(start.clone(), &[user(Choice::RejectScope), ask(), user(Choice::RejectScope), ask()]),
     );
-    assert_eq!(run.machine.view().state, "paused_decision");
+    assert_eq!(run.machine.view().state, "paused: decision");
     assert_eq!(run.roles(), "checker, fixer 1, fixer 1, fixer 1");
     let run = tell(attached(&["f1"]), &after(start, &[user(Choice::Defer)]));
-    assert_eq!(run.machine.view().state, "paused_decision");
+    assert_eq!(run.machine.view().state, "paused: decision");
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_budget_of_twelve_workers_pauses_at_the_thirteenth() {
     }
     says.push(Commits);
     let run = tell(ConvergeInput { budget, ..attached(&keys) }, &says);
-    assert_eq!((run.machine.view().workers_used, run.machine.view().state), (12, "paused_decision"));
+    assert_eq!((run.machine.view().workers_used, run.machine.view().state), (12, "paused: decision"));
     assert!(run.question().text.contains("the budget of 12 workers is spent"));
     // The user's word allows it once more.
     says.extend([user(Choice::ResumeLoop), Closes(0)]);
@@ -101,7 +101,7 @@ fn a_budget_of_twelve_workers_pauses_at_the_thirteenth() {
 fn two_axes_need_two_workers_of_the_budget() {
     let budget = Budget { workers: 1, minutes: 0, cost_usd: None };
     let run = tell(ConvergeInput { budget, ..world::input() }, &[]);
-    assert_eq!((run.machine.view().state, run.dispatches().len()), ("paused_decision", 0));
+    assert_eq!((run.machine.view().state, run.dispatches().len()), ("paused: decision", 0));
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_transient_pause_is_resumed_automatically_twice_at_most() {
     let run = tell(attached(&["f1"]), &[fail(), resume(), fail(), resume(), fail(), resume()]);
     assert_eq!(
         (run.roles().as_str(), run.machine.view().state),
-        ("checker, checker, checker", "paused_transient")
+        ("checker, checker, checker", "paused: transient")
     );
 }
 
@@ -119,11 +119,11 @@ fn a_transient_pause_is_resumed_automatically_twice_at_most() {
 fn a_blocked_worker_is_a_decision_and_an_account_too() {
     let blocked = Report::Committed { footer: world::blocked("fix"), summary: String::new() };
     let run = tell(attached(&["f1"]), &[Check(&[]), Says(Box::new(blocked), world::edits(world::FILE))]);
-    assert_eq!(run.machine.view().state, "paused_decision");
+    assert_eq!(run.machine.view().state, "paused: decision");
     assert!(run.question().detail.contains("Evidence: BLOCKED: a decision"));
     assert!(run.has(&Action::Restore { to: RestorePoint::BeforeWorker }));
     let run = tell(attached(&["f1"]), &[Fails(FailureClass::Account)]);
-    assert_eq!(run.machine.view().state, "paused_decision");
+    assert_eq!(run.machine.view().state, "paused: decision");
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn a_breach_is_undone_and_the_users_to_decide() {
         (attached(&["f1"]), vec![Check(&[]), fix]),
     ] {
         let run = tell(input, &says);
-        assert_eq!(run.machine.view().state, "paused_decision", "{}", run.roles());
+        assert_eq!(run.machine.view().state, "paused: decision", "{}", run.roles());
         assert!(run.question().detail.contains("the stash was dropped"), "{}", run.question().detail);
         assert!(run.has(&Action::Restore { to: RestorePoint::BeforeWorker }), "{}", run.roles());
     }

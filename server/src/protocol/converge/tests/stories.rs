@@ -121,7 +121,7 @@ fn who_is_dispatched_and_how_it_ends() {
 fn a_recovery_that_stays_at_the_best_pauses_for_a_decision() {
     let says = [Check(&[]), Commits, Closes(2), Commits, Closes(2)];
     let run = tell(attached(&["f1", "f2"]), &says);
-    assert_eq!(run.machine.view().state, "paused_decision");
+    assert_eq!(run.machine.view().state, "paused: decision");
     let question = run.question();
     assert!(question.text.contains("burden (2)"), "{}", question.text);
     let gate = parse_gate(&question.detail).expect("the gate as it stands");
@@ -133,7 +133,7 @@ fn a_recovery_that_stays_at_the_best_pauses_for_a_decision() {
         attached(&["f1", "f2"]),
         &after(says.clone(), &[automatic(Choice::ResumeLoop), automatic(Choice::StayPaused)]),
     );
-    assert_eq!(run.machine.view().state, "paused_decision");
+    assert_eq!(run.machine.view().state, "paused: decision");
     let run = tell(
         attached(&["f1", "f2"]),
         &after(says, &[user(Choice::ResumeLoop), Commits, Closes(1), Commits, Closes(0)]),
@@ -234,7 +234,7 @@ fn without_a_spec_the_user_is_asked_and_a_no_pauses() {
     assert_eq!(run.question().kind, QuestionKind::StandardsOnly);
     assert!(run.dispatches().is_empty());
     let run = tell(world::input(), &[no_spec(), user(Choice::No)]);
-    assert_eq!(run.machine.view().state, "paused_decision");
+    assert_eq!(run.machine.view().state, "paused: decision");
     // Resumed, the spec is looked for again.
     let run = tell(
         world::input(),
@@ -255,7 +255,10 @@ fn an_empty_diff_is_nothing_to_review() {
 fn a_changed_checkout_is_asked_about_before_the_result_counts() {
     let start = [Check(&[]), Trespasses];
     let asked = tell(attached(&["f1"]), &start);
-    assert_eq!((asked.machine.view().state, asked.question().kind), ("waiting_breach", QuestionKind::Breach));
+    assert_eq!(
+        (asked.machine.view().state, asked.question().kind),
+        ("waiting: breach", QuestionKind::Breach)
+    );
     assert!(asked.question().detail.contains("notes.txt"), "{}", asked.question().detail);
     // It was the user: the commit counts.
     let kept = tell(attached(&["f1"]), &after(start.clone(), &[user(Choice::KeepCheckout), Closes(0)]));
@@ -269,7 +272,7 @@ fn a_changed_checkout_is_asked_about_before_the_result_counts() {
     assert!(back.has(&Action::Restore { to: RestorePoint::BeforeWorker }));
     // Nobody but a person answers that.
     let open = tell(attached(&["f1"]), &after(start.clone(), &[automatic(Choice::KeepCheckout)]));
-    assert_eq!(open.machine.view().state, "waiting_breach");
+    assert_eq!(open.machine.view().state, "waiting: breach");
     let stays = tell(attached(&["f1"]), &after(start.clone(), &[user(Choice::StayPaused)]));
     assert_eq!(stays.gate().verdict, Verdict::Paused);
     // A checkout that cannot be put back is a pause, and is tried again.
@@ -287,7 +290,7 @@ fn a_checkout_that_changes_during_the_review_voids_only_the_axis_that_was_out() 
         Says(Box::new(world::axis_review(Axis::Standards, &["f1"])), changes)
     };
     let run = tell(world::input(), &[trespass(), Reviews(Axis::Spec, &[])]);
-    assert_eq!(run.machine.view().state, "waiting_breach");
+    assert_eq!(run.machine.view().state, "waiting: breach");
     let kept = tell(
         world::input(),
         &[trespass(), Reviews(Axis::Spec, &[]), user(Choice::KeepCheckout), Check(&[]), Commits, Closes(0)],
@@ -356,5 +359,5 @@ fn a_closer_that_counts_what_it_does_not_name_is_not_believed() {
     let states = vec![("standards-1".into(), RootState::Resolved, "seen".into())];
     let report = Report::Closed { states, regressions: Vec::new(), footer };
     let run = tell(attached(&["f1"]), &[Check(&[]), Commits, Says(Box::new(report), Changes::default())]);
-    assert_eq!(run.machine.view().state, "paused_transient");
+    assert_eq!(run.machine.view().state, "paused: transient");
 }

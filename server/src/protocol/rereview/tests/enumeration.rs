@@ -81,20 +81,20 @@ fn earlier_attempt() -> Attempt {
 fn the_graph_names_every_state() {
     let graph = world::graph().mermaid();
     for state in [
-        "looking_first",
+        "looking first",
         "fixing",
         "staging",
         "checking",
         "reviewing",
-        "final_gate",
+        "final gate",
         "diagnosing",
-        "waiting_appeal",
-        "waiting_model_raise",
-        "waiting_clarification",
-        "waiting_repair",
-        "waiting_inconclusive",
-        "waiting_breach",
-        "waiting_conflict",
+        "waiting: appeal",
+        "waiting: model raise",
+        "waiting: clarification",
+        "waiting: repair",
+        "waiting: inconclusive",
+        "waiting: breach",
+        "waiting: conflict",
         "finished",
     ] {
         assert!(graph.contains(state), "{state} is not in\n{graph}");

@@ -447,7 +447,9 @@ fn is_awaited(event: &Event, before: &View) -> bool {
         }
         Event::Restored { action, .. } => answers(action, |a| matches!(a, Action::Restore { .. })),
         Event::Changed { action, .. } => answers(action, |a| matches!(a, Action::PutBack { .. })),
-        Event::ActionFailed { action, .. } => answers(action, |a| !matches!(a, Action::Ask(_))),
+        Event::ActionFailed { action, .. } => {
+            answers(action, |a| !matches!(a, Action::Ask(_) | Action::Dispatch(_)))
+        }
         Event::Answered { question, choice, .. } => before
             .open_question
             .as_ref()
