@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use regex::Regex;
 
+use super::api::{Refusal, RefusalKind};
 use crate::process::{Cancel, How, Keep, Spec, Supervisor, Watch, base_environment, set_variable};
 
 const LIMIT: Duration = Duration::from_secs(120);
@@ -28,11 +29,12 @@ pub async fn pull_request_comments(
     url: &str,
     root: &Path,
     supervisor: &Supervisor,
-) -> Result<Vec<u8>, String> {
-    let (host, owner, repository, number) = parts(url).ok_or_else(|| {
-        format!(
+) -> Result<Vec<u8>, Refusal> {
+    let (host, owner, repository, number) = parts(url).ok_or_else(|| Refusal {
+        kind: RefusalKind::Unknown,
+        message: format!(
             "{url} is no address of a pull request; it looks like https://HOST/OWNER/REPOSITORY/pull/NUMBER"
-        )
+        ),
     })?;
     let mut env = base_environment(&["GH_*".to_owned(), "GITHUB_TOKEN".to_owned()]);
     set_variable(&mut env, "GH_PROMPT_DISABLED", "1");
@@ -55,7 +57,7 @@ pub async fn pull_request_comments(
         keep: KEEP,
     };
     let ended = supervisor.run(spec, &Cancel::new(), Watch::default()).await;
-    match ended.how {
+    let comments = match ended.how {
         How::Exited(0) => match ended.stdout.bytes() {
             Some(bytes) => Ok(bytes.to_vec()),
             None => Err(format!("the comments of {url} are too long to be read")),
@@ -69,7 +71,8 @@ pub async fn pull_request_comments(
         How::OverLimit => Err(format!("`gh` did not answer within {} s", LIMIT.as_secs())),
         How::Signalled(signal) => Err(format!("`gh` was ended by signal {signal}")),
         How::Cancelled => Err("cancelled".into()),
-    }
+    };
+    comments.map_err(|message| Refusal { kind: RefusalKind::Environment, message })
 }
 
 #[cfg(test)]

@@ -69,6 +69,16 @@ pub fn import_with(bytes: &[u8], name: &str, tree: &dyn SourceText) -> Result<Im
     read(bytes, name, Some(&ReadOnce::new(tree)))
 }
 
+/// The same, with every path and line put into the form in which it holds in that tree: this is what people are shown of a
+/// document before it is anybody's work. A path that is refused stays as it is given, and is noted.
+pub fn import_into(bytes: &[u8], name: &str, tree: &dyn SourceText) -> Result<Imported, ImportError> {
+    let tree = ReadOnce::new(tree);
+    let mut imported = read(bytes, name, Some(&tree))?;
+    let notes = crate::findings::intake::settle(&mut imported.review_output, &tree);
+    imported.notes.extend(notes);
+    Ok(imported)
+}
+
 fn read(bytes: &[u8], name: &str, tree: Option<&dyn SourceText>) -> Result<Imported, ImportError> {
     let refuse = |(place, message): (Place, String)| ImportError {
         name: name.to_owned(),
@@ -166,7 +176,9 @@ impl Reader<'_> {
             let review = ReviewOutput::from_value(&value).map_err(at_start)?;
             return Ok(Some((review, Format::ReviewOutput)));
         }
-        if object.get("runs").is_some_and(Value::is_array) {
+        // `null`: the producer says that it could not give its runs.
+        let says_sarif = || object.get("version").is_some_and(Value::is_string);
+        if object.get("runs").is_some_and(|runs| runs.is_array() || runs.is_null() && says_sarif()) {
             return sarif::read(object, self.tree)
                 .map(|review| Some((review, Format::Sarif)))
                 .map_err(at_start);
