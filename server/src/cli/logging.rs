@@ -8,7 +8,10 @@ pub fn start() {
         tell!("fix-loop: FIX_LOOP_LOG is not a log filter; nothing is logged");
         return;
     };
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false)
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
         // It would be said on stderr, which is what cannot be written.
         .log_internal_errors(false)
         .init();

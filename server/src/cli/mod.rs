@@ -212,7 +212,9 @@ async fn obey(command: Subcommands, place: &Place) -> Exit {
         Subcommands::Doctor { output } => doctor::doctor(place, output.format).await,
         Subcommands::Trust { command_of, output } => state::trust(place, command_of, output.format).await,
         Subcommands::Init { output } => files::init(place, output.format),
-        Subcommands::Demo { dir, only_make } => demo::demo(dir.or_else(|| place.workspace.clone()), only_make).await,
+        Subcommands::Demo { dir, only_make } => {
+            demo::demo(dir.or_else(|| place.workspace.clone()), only_make).await
+        }
         Subcommands::Protocol { name, format } => files::graph(name, format),
         Subcommands::Schema { of, format: _ } => files::schema(of),
         Subcommands::Supervise | Subcommands::DemoAgent => unreachable!("taken before the runtime starts"),

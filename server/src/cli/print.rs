@@ -103,9 +103,7 @@ pub fn status(snapshot: &Arc<Snapshot>) {
         tell!("{}:{}:{}: {}", error.file, error.line, error.column, error.message);
     }
     if snapshot.findings.is_empty() {
-        tell!(
-            "No findings. Put a findings file into .fix-loop/findings/, or name one: `fix-loop run FILE`."
-        );
+        tell!("No findings. Put a findings file into .fix-loop/findings/, or name one: `fix-loop run FILE`.");
     }
     for finding in &snapshot.findings {
         tell!(

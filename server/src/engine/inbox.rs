@@ -230,7 +230,6 @@ impl Inbox {
         for name in gone {
             self.files.update(&name, findings::Content::Gone);
             self.contents.remove(&name);
-
         }
         if let Some(kept) = &self.kept {
             kept.drop_all_but(found.keys().map(String::as_str));
@@ -386,6 +385,12 @@ impl Inbox {
         self.files.reviews().into_iter().find_map(|(_, review)| review.review_base)
     }
 
+    /// The entries that are the same finding as another one, which is shown: id and reason.
+    pub fn duplicates(&self) -> impl Iterator<Item = (Value, &str)> {
+        let is_one = |ignored: &&findings::Ignored| ignored.kind == findings::IgnoredKind::Duplicate;
+        self.intake.ignored.iter().filter(is_one).map(|one| (one.id.to_value(), one.reason.as_str()))
+    }
+
     /// What a loop is opened with.
     pub fn loop_finding(&self, fingerprint: &str) -> Option<LoopFinding> {
         let mut opened = self.as_opened(fingerprint, |listing| *listing == Listing::Workable)?;
@@ -426,7 +431,14 @@ impl Inbox {
             finding.line_start = Some(start);
             finding.line_end = Some(end);
         }
-        Some(LoopFinding { fingerprint: fingerprint.to_owned(), shown: listed.shown.clone(), finding })
+        let artifact_paths = match &finding.file {
+            Some(_) => Vec::new(),
+            None => {
+                listed.scope.iter().filter(|path| !finding.related_files.contains(path)).cloned().collect()
+            }
+        };
+        let (fingerprint, shown) = (fingerprint.to_owned(), listed.shown.clone());
+        Some(LoopFinding { fingerprint, shown, finding, artifact_paths })
     }
 
     /// The paths that a fix of it may change.

@@ -124,6 +124,9 @@ pub struct LoopFinding {
     /// As given, or `SOURCE#id`.
     pub shown: serde_json::Value,
     pub finding: Finding,
+    /// The review's `artifact_paths`, where the finding itself names no file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub artifact_paths: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

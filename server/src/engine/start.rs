@@ -184,7 +184,9 @@ impl Driver {
     /// A process that only looks leaves what it saw to the next one: a finding keeps its identity and its place from the
     /// first look on. Where somebody drives, the ledger has it.
     fn remember_what_was_seen(&mut self) {
-        let Some(followed) = self.followed.as_ref().filter(|followed| followed.driver().is_none()) else { return };
+        let Some(followed) = self.followed.as_ref().filter(|followed| followed.driver().is_none()) else {
+            return;
+        };
         if let Some(kept) = self.inbox.kept() {
             kept.keep_memory(followed.length(), self.inbox.memory());
         }

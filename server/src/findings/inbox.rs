@@ -91,7 +91,8 @@ impl Inbox {
 
     /// The file was read, and every tool in it gave its results: nothing earlier is missing from it.
     pub fn is_whole(&self, name: &str) -> bool {
-        let read = self.files.get(name).filter(|entry| entry.error.is_none()).and_then(|entry| entry.good.as_ref());
+        let read =
+            self.files.get(name).filter(|entry| entry.error.is_none()).and_then(|entry| entry.good.as_ref());
         read.is_some_and(|review| review.unread.not_scanned.is_empty())
     }
 

@@ -73,7 +73,9 @@ impl Kept {
     pub fn drop_all_but<'a>(&self, names: impl Iterator<Item = &'a str>) {
         let copies: BTreeSet<PathBuf> = names.map(|name| self.copy_of(name)).collect();
         let Ok(there) = fs::read_dir(self.state_dir.join("inbox")) else { return };
-        for copy in there.filter_map(Result::ok).map(|entry| entry.path()).filter(|path| !copies.contains(path)) {
+        for copy in
+            there.filter_map(Result::ok).map(|entry| entry.path()).filter(|path| !copies.contains(path))
+        {
             let _ = fs::remove_file(copy);
         }
     }

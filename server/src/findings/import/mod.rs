@@ -12,6 +12,7 @@ mod github;
 mod loose;
 mod markdown;
 mod rdjson;
+mod rustc;
 mod sarif;
 mod sarif_fixes;
 mod sarif_paths;
@@ -35,6 +36,7 @@ pub enum Format {
     Rdjson,
     GitHub,
     Gaps,
+    Compiler,
 }
 
 /// A document in the form of the schema. Its JSON is what `fix-loop import --format json` prints.
@@ -144,6 +146,9 @@ impl Reader<'_> {
         if values.iter().all(rdjson::is_line) {
             return Ok(Some((rdjson::read_lines(&values, self.tree), Format::Rdjson)));
         }
+        if values.iter().all(rustc::is_line) {
+            return Ok(Some((rustc::read(&values, self.tree), Format::Compiler)));
+        }
         if values.iter().all(Value::is_array) {
             // `gh api --paginate` writes one list after the other.
             let joined = values.into_iter().flat_map(|value| match value {
@@ -189,6 +194,10 @@ impl Reader<'_> {
         if rdjson::is_line(&value) {
             return Ok(Some((rdjson::read_lines(std::slice::from_ref(&value), self.tree), Format::Rdjson)));
         }
+        if rustc::is_line(&value) {
+            let review = rustc::read(std::slice::from_ref(&value), self.tree);
+            return Ok(Some((review, Format::Compiler)));
+        }
         if let Some(review) = github::read(&value, self.tree).map_err(at_start)? {
             return Ok(Some((review, Format::GitHub)));
         }
@@ -225,9 +234,12 @@ impl Reader<'_> {
         if !items.is_empty() && items.iter().all(rdjson::is_line) {
             return Ok(Some((rdjson::read_lines(items, self.tree), Format::Rdjson)));
         }
+        if !items.is_empty() && items.iter().all(rustc::is_line) {
+            return Ok(Some((rustc::read(items, self.tree), Format::Compiler)));
+        }
         Ok(loose::read_list(items).map(|review| (review, Format::Review)))
     }
 }
 
 const UNKNOWN: &str = "no findings are recognised here; ReviewOutput v1, a review in JSON, SARIF 2.1.0, rdjson, GitHub review \
-                       comments and gap lists are read";
+                       comments, messages of rustc and clippy, and gap lists are read";

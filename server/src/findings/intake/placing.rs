@@ -193,7 +193,8 @@ fn place_lines(
         ));
         // What is known of its lines is not forgotten: the file may come back, as with a change of branches.
         let known = remembered.filter(|known| known.file.as_ref() == Some(&file));
-        let anchor = known.and_then(|known| known.anchor.clone()).map(|anchor| Anchor { stale: true, ..anchor });
+        let anchor =
+            known.and_then(|known| known.anchor.clone()).map(|anchor| Anchor { stale: true, ..anchor });
         return Lines { unread_line: Some(start), anchor, ..Lines::default() };
     };
     if let Some(known) = remembered.filter(|known| known.file.as_ref() == Some(&file)) {
