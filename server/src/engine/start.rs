@@ -87,7 +87,7 @@ pub fn start(setup: Setup) -> Result<EngineHandle, StartError> {
         setup.files.clone(),
         Arc::new(revision_texts),
         Arc::new(why_not),
-        workspace.as_ref().map(|workspace| Kept::new(&workspace.state_dir())),
+        workspace.as_ref().map(|workspace| Kept::new(&workspace.state_dir(), setup.drive || setup.starts)),
     );
     let mut driver = Driver {
         config,

@@ -98,6 +98,21 @@ fn a_findings_file_that_breaks_keeps_its_last_good_set_for_the_next_process() {
 }
 
 #[test]
+fn what_a_look_understood_is_told_again_by_the_run_after_it() {
+    let repo = Repo::with(&[("a.txt", TEXT)]);
+    repo.findings(&[finding("f1", "a.txt", 50, "far behind the end")]);
+    let dry_run =
+        || repo.fix_loop(["run", "--dry-run", "--format", "json"]).expect(0).json()["notes"].clone();
+    let notes = dry_run();
+    assert_eq!(
+        (&notes[0]["field"], &notes[0]["was"], &notes[0]["became"]),
+        (&json!("line_start"), &json!(50), &json!(5))
+    );
+    look(&repo);
+    assert_eq!(dry_run(), notes);
+}
+
+#[test]
 fn what_editors_and_writers_leave_beside_a_findings_file_is_none() {
     let repo = Repo::with(&[("a.txt", TEXT)]);
     for name in

@@ -18,6 +18,7 @@ use crate::findings::Memory;
 #[derive(Debug)]
 pub struct Kept {
     state_dir: PathBuf,
+    writes: bool,
 }
 
 /// What was seen after the journal had this many bytes. A longer one was written by somebody who had read this.
@@ -28,8 +29,9 @@ struct Seen {
 }
 
 impl Kept {
-    pub fn new(state_dir: &Path) -> Kept {
-        Kept { state_dir: state_dir.to_path_buf() }
+    /// `writes`: a process that only tells what it would do leaves nothing behind.
+    pub fn new(state_dir: &Path, writes: bool) -> Kept {
+        Kept { state_dir: state_dir.to_path_buf(), writes }
     }
 
     fn seen(&self) -> Option<Seen> {
@@ -72,6 +74,9 @@ impl Kept {
     /// A findings file that is gone takes its findings with it.
     pub fn drop_all_but<'a>(&self, names: impl Iterator<Item = &'a str>) {
         let copies: BTreeSet<PathBuf> = names.map(|name| self.copy_of(name)).collect();
+        if !self.writes {
+            return;
+        }
         let Ok(there) = fs::read_dir(self.state_dir.join("inbox")) else { return };
         for copy in
             there.filter_map(Result::ok).map(|entry| entry.path()).filter(|path| !copies.contains(path))
@@ -81,6 +86,9 @@ impl Kept {
     }
 
     fn replace(&self, path: &Path, bytes: &[u8]) {
+        if !self.writes {
+            return;
+        }
         let written = (|| -> io::Result<()> {
             let folder = path.parent().expect("a file in the state folder");
             fs::create_dir_all(folder)?;

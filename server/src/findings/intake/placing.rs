@@ -102,8 +102,8 @@ pub fn settle(review: &mut ReviewOutput, tree: &ReadOnce<'_>) -> Vec<Note> {
             (finding.line_start, finding.line_end) = (None, None);
             continue;
         }
-        note_clamped(finding, &file, &text, &mut notes);
         let last = text.lines.count();
+        note_clamped(finding, &file, &text, (last, last), &mut notes);
         finding.line_start = Some(start.min(last));
         finding.line_end = finding.line_end.map(|end| end.clamp(start.min(last), last));
     }
@@ -112,13 +112,14 @@ pub fn settle(review: &mut ReviewOutput, tree: &ReadOnce<'_>) -> Vec<Note> {
 
 const EMPTY_FILE: &str = "the file is empty";
 
-/// Lines behind the end of the text.
-fn note_clamped(finding: &Finding, file: &str, text: &Lined, notes: &mut Vec<Note>) {
+/// Lines behind the end of the text, and the lines that are taken in their place.
+fn note_clamped(finding: &Finding, file: &str, text: &Lined, taken: (u32, u32), notes: &mut Vec<Note>) {
     let last = text.lines.count();
     let why = format!("{file} has {last} line{}", if last == 1 { "" } else { "s" });
-    for (field, line) in [("line_start", finding.line_start), ("line_end", finding.line_end)] {
+    let given = [("line_start", finding.line_start, taken.0), ("line_end", finding.line_end, taken.1)];
+    for (field, line, taken) in given {
         if let Some(line) = line.filter(|line| *line > last) {
-            notes.push(Note::new(Some(&finding.id), field, line, last, why.clone()));
+            notes.push(Note::new(Some(&finding.id), field, line, taken, why.clone()));
         }
     }
 }
@@ -200,6 +201,8 @@ fn place_lines(
     if let Some(known) = remembered.filter(|known| known.file.as_ref() == Some(&file)) {
         let anchor = known.anchor.as_ref().map(|anchor| anchor.refind_in(&present.lines));
         if let Some(anchor) = &anchor {
+            let now = (anchor.line_start, anchor.line_end);
+            note_clamped(finding, &file, &present, now, notes);
             finding.line_start = Some(anchor.line_start);
             finding.line_end = finding.line_end.map(|_| anchor.line_end);
         }
@@ -212,7 +215,8 @@ fn place_lines(
         (finding.line_start, finding.line_end) = (None, None);
         return Lines { unread_line: Some(start), ..Lines::default() };
     }
-    note_clamped(finding, &file, reviewed, notes);
+    let last = reviewed.lines.count();
+    note_clamped(finding, &file, reviewed, (last, last), notes);
     let cited = Anchor::place_in(&reviewed.lines, start, end);
     let before =
         reviewed.lines.places_of(&cited.cited).iter().filter(|line| **line < cited.line_start).count();
