@@ -54,8 +54,11 @@ pub async fn import(source: &str, place: &Place, format: Format) -> Outcome {
 
 /// The review comments of a pull request, by the `gh` program, in a file that lives as long as it is held.
 pub async fn pull_request(url: &str, root: &Path) -> Result<tempfile::NamedTempFile, Failure> {
-    let comments = fix_loop::engine::pull_request_comments(url, root, &session::supervisor()?).await?;
-    hold("pull-request-", &comments)
+    let read = fix_loop::engine::pull_request(url, root, &session::supervisor()?).await?;
+    if let Some(note) = read.note {
+        tell!("{note}");
+    }
+    hold("pull-request-", &read.comments)
 }
 
 /// Findings that came from elsewhere, in a file that lives as long as it is held.

@@ -90,6 +90,23 @@ fn a_finding_is_about_the_file_that_its_path_names_with_spaces_and_all() {
 }
 
 #[test]
+fn a_finding_is_about_the_path_that_it_names_also_when_a_fix_makes_that_a_link() {
+    let script = Script::new()
+        .on("fixer", [step::run(&["ln", "-sf", "other.txt", "app.txt"]), step::fixed("one text for both")])
+        .on("verifier", [step::judge("rejected", "the word is gone")]);
+    let project = Project::new(script);
+    let before = project.status()["findings_detail"][0].clone();
+    let report = project.run(&[]).expect(0).json();
+    assert_eq!(report["resolved"], json!(["f1"]), "{report:#}");
+    let after = project.status()["findings_detail"].clone();
+    assert_eq!(after.as_array().expect("a list").len(), 1, "{after:#}");
+    for key in ["id", "fingerprint", "file"] {
+        assert_eq!(after[0][key], before[key], "{key}");
+    }
+    assert_eq!(after[0]["state"], "resolved");
+}
+
+#[test]
 fn duplicates_are_listed_with_the_finding_that_they_are() {
     let project = Project::new(fixer());
     let same = "BAD is a word that must go";

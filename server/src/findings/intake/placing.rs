@@ -43,6 +43,12 @@ pub fn place(
     let given_key = given_key(given);
     let mut finding = given.clone();
     let refusal = resolve_paths(&mut finding, tree, notes);
+    // A fix may have made the file a link: the finding is still about the path that it names.
+    let named =
+        remembered.and_then(|known| known.file.as_ref()).filter(|file| given.file.as_ref() == Some(file));
+    if let (None, Some(named)) = (&refusal, named) {
+        finding.file = Some(named.clone());
+    }
     let mut anchor = None;
     let mut ordinal = 0;
     let mut unread_line = None;
