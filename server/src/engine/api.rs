@@ -124,9 +124,24 @@ pub enum BufferEvent {
         path: String,
         text: Arc<str>,
     },
+    /// The answer to a [`BufferEdit`]: whether the buffer holds `text` now.
+    Merged {
+        path: String,
+        text: Arc<str>,
+        done: bool,
+    },
     Closed {
         path: String,
     },
+}
+
+/// A buffer with unsaved text whose file a loop changed meanwhile: with both, it would read `after`. It stands in the
+/// snapshots until the editor has answered, or the text is no longer `before`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BufferEdit {
+    pub path: String,
+    pub before: Arc<str>,
+    pub after: Arc<str>,
 }
 
 /// A line for people: progress of a worker, a result, a problem. Never needed to follow the state.
@@ -157,6 +172,8 @@ pub struct Snapshot {
     /// Each is the same allocation from one snapshot to the next for as long as it shows the same.
     pub findings: Vec<Arc<FindingView>>,
     pub questions: Vec<QuestionView>,
+    /// What the editor is asked to make of buffers that it has not saved.
+    pub buffer_edits: Vec<BufferEdit>,
     /// Findings files and configuration that could not be read, at the exact place.
     pub input_errors: Vec<InputError>,
     /// Why nothing can be fixed here, if so, and what would turn it on.

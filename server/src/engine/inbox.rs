@@ -450,6 +450,7 @@ impl Inbox {
                 self.buffers.insert(path.clone(), text.clone());
                 (path, text.to_string())
             }
+            BufferEvent::Merged { .. } => return,
             BufferEvent::Closed { path } => {
                 self.buffers.remove(path);
                 let Some(text) = DiskTree::new(&self.root).text(path) else { return };

@@ -30,6 +30,7 @@ pub(super) fn empty() -> Snapshot {
         status: Status::default(),
         findings: Vec::new(),
         questions: Vec::new(),
+        buffer_edits: Vec::new(),
         input_errors: Vec::new(),
         fixing_off: None,
         show: Show::Unconfirmed,
@@ -56,6 +57,7 @@ pub(super) fn same(one: &Snapshot, other: &Snapshot) -> bool {
     };
     rest(one) == rest(other)
         && one.questions == other.questions
+        && one.buffer_edits == other.buffer_edits
         && one.input_errors == other.input_errors
         && still(&one.status) == still(&other.status)
         && same_findings()
@@ -102,6 +104,7 @@ pub(super) fn snapshot(driver: &Driver) -> Snapshot {
         status,
         findings,
         questions,
+        buffer_edits: driver.buffers.edits(),
         input_errors,
         fixing_off: driver.fixing_off.clone(),
         show: match driver.config.show {
@@ -195,7 +198,16 @@ pub(super) fn questions(driver: &Driver) -> Vec<QuestionView> {
                     .into()
             }
             super::opening::Asked::DirtyBuffer { .. } => {
-                "A fix made now would not know of the unsaved text. The loop starts by itself once the file is saved."
+                "A fix made now would not know of the unsaved text. The loop goes on by itself once the file is saved."
+                    .into()
+            }
+            super::opening::Asked::Edited { refused: false, .. } => {
+                "The fix stands in the file, your text only in the editor. Saving your text as it is overwrites the fix. \
+                 With both in the editor, marked, nothing is lost, and you choose line by line."
+                    .into()
+            }
+            super::opening::Asked::Edited { refused: true, .. } => {
+                "The fix stands in the file, your text only in the editor. Saving your text as it is overwrites the fix."
                     .into()
             }
         };

@@ -437,6 +437,7 @@ pub fn snapshot(root: &Path, findings: Vec<FindingView>) -> Snapshot {
         status: Status { revision: 1, counts, ..Status::default() },
         findings: findings.into_iter().map(Arc::new).collect(),
         questions: Vec::new(),
+        buffer_edits: Vec::new(),
         input_errors: Vec::new(),
         fixing_off: None,
         show: Show::Unconfirmed,
