@@ -4,7 +4,7 @@
 //! revision; nobody outside the engine keeps state of its own about findings, loops or questions.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
@@ -225,8 +225,8 @@ pub struct FindingView {
     /// What was tried, round by round, each a paragraph.
     pub attempts: Vec<String>,
     pub cost_usd: Option<f64>,
-    /// The whole report in Markdown, for *Show report*.
-    pub report: String,
+    /// What the report tells of the latest loop, in Markdown; empty where no loop ever had it.
+    pub history: String,
     pub offers: Offers,
 }
 
@@ -278,6 +278,8 @@ pub struct EngineHandle {
     pub(super) messages: mpsc::UnboundedSender<Message>,
     pub(super) snapshots: watch::Receiver<Arc<Snapshot>>,
     pub(super) notices: broadcast::Sender<Notice>,
+    /// With what was said before anybody could listen.
+    pub(super) first_notices: Arc<Mutex<Option<broadcast::Receiver<Notice>>>>,
 }
 
 impl EngineHandle {
@@ -307,6 +309,12 @@ impl EngineHandle {
 
     pub fn notices(&self) -> broadcast::Receiver<Notice> {
         self.notices.subscribe()
+    }
+
+    /// The same for the first who asks, from the very start of the engine.
+    pub fn notices_from_the_start(&self) -> broadcast::Receiver<Notice> {
+        let first = self.first_notices.lock().unwrap_or_else(PoisonError::into_inner).take();
+        first.unwrap_or_else(|| self.notices.subscribe())
     }
 
     pub fn is_driving(&self) -> bool {
@@ -360,8 +368,9 @@ impl EngineHandle {
     ) -> (EngineHandle, watch::Sender<Arc<Snapshot>>, mpsc::UnboundedReceiver<Message>) {
         let (messages, received) = mpsc::unbounded_channel();
         let (publish, snapshots) = watch::channel(Arc::new(first));
-        let (notices, _) = broadcast::channel(64);
-        (EngineHandle { messages, snapshots, notices }, publish, received)
+        let (notices, first) = broadcast::channel(64);
+        let first_notices = Arc::new(Mutex::new(Some(first)));
+        (EngineHandle { messages, snapshots, notices, first_notices }, publish, received)
     }
 
     pub(crate) fn notice_for_tests(&self, notice: Notice) {

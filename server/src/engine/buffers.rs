@@ -260,6 +260,10 @@ impl Buffer {
             self.offered = None;
             return Merge::Nothing;
         }
+        if *disk == *self.text {
+            self.stand_on(disk.into(), revision);
+            return Merge::Nothing;
+        }
         if let Some(offered) = &self.offered
             && *offered.disk == *disk
             && offered.before == self.text
@@ -385,5 +389,108 @@ mod tests {
         buffers.take(BufferEvent::Changed { path: path(), text: text("more\n") }, 0);
         buffers.take(BufferEvent::Closed { path: path() }, 0);
         assert_eq!(agents.shown("a.py", saved), None, "what was not saved is gone with its buffer");
+    }
+
+    /// A file `a.txt` on disk, open in an editor, whose text was changed.
+    fn typed(disk: &str, text: &str) -> (tempfile::TempDir, Buffers) {
+        let folder = tempfile::TempDir::new().unwrap();
+        std::fs::write(folder.path().join("a.txt"), disk).unwrap();
+        let mut buffers = Buffers::below(folder.path());
+        let shown = disk.trim_start_matches(BYTE_ORDER_MARK);
+        buffers.take(BufferEvent::Opened { path: "a.txt".into(), text: shown.into() }, 0);
+        buffers.take(BufferEvent::Changed { path: "a.txt".into(), text: text.into() }, 0);
+        (folder, buffers)
+    }
+
+    fn fixed(folder: &tempfile::TempDir, text: &str) {
+        std::fs::write(folder.path().join("a.txt"), text).unwrap();
+    }
+
+    #[test]
+    fn unsaved_text_over_a_changed_file_is_merged_or_asked_about() {
+        let disk = "one\nBAD\nthree\n";
+        let cases = [
+            ("one\nBAD\nmine\n", disk, Merge::Nothing, None),
+            ("one\nBAD\nmine\n", "one\nGOOD\nthree\n", Merge::Offered, Some("one\nGOOD\nmine\n")),
+            ("one\nWORSE\nthree\n", "one\nGOOD\nthree\n", Merge::Clash, None),
+            // The user typed the very fix, and more.
+            ("one\nGOOD\nthree\n", "one\nGOOD\nthree\n", Merge::Nothing, None),
+        ];
+        for (text, now, merge, after) in cases {
+            let (folder, mut buffers) = typed(disk, text);
+            fixed(&folder, now);
+            assert_eq!(buffers.merge("a.txt", 1), merge, "{text:?} over {now:?}");
+            assert_eq!(buffers.merge("a.txt", 1), merge, "the same once more");
+            let edits: Vec<String> = buffers.edits().iter().map(|edit| edit.after.to_string()).collect();
+            assert_eq!(edits.first().map(String::as_str), after, "{text:?} over {now:?}");
+        }
+    }
+
+    #[test]
+    fn line_ends_and_byte_order_marks_are_no_difference() {
+        let (folder, mut buffers) = typed("\u{feff}one\r\nBAD\r\nthree\r\n", "one\nBAD\nmine\n");
+        fixed(&folder, "\u{feff}one\r\nGOOD\r\nthree\r\n");
+        // The editor shows `\n` where the file has `\r\n`: what it was opened with is not comparable by bytes.
+        buffers.take(BufferEvent::Changed { path: "a.txt".into(), text: "one\nGOOD\nthree\n".into() }, 0);
+        assert!(!buffers.is_dirty("a.txt"), "the editor read the file again");
+    }
+
+    #[test]
+    fn what_the_editor_took_is_not_offered_again_and_what_it_refused_is_when_asked() {
+        let (folder, mut buffers) = typed("one\nBAD\nthree\n", "one\nBAD\nmine\n");
+        fixed(&folder, "one\nGOOD\nthree\n");
+        assert_eq!(buffers.merge("a.txt", 1), Merge::Offered);
+        let told =
+            |done| BufferEvent::Merged { path: "a.txt".into(), text: "one\nGOOD\nmine\n".into(), done };
+        buffers.take(told(false), 1);
+        assert_eq!((buffers.merge("a.txt", 1), buffers.edits()), (Merge::Refused, Vec::new()));
+        buffers.offer_again("a.txt");
+        assert_eq!(buffers.merge("a.txt", 1), Merge::Offered);
+        // The answer comes before the change itself.
+        buffers.take(told(true), 1);
+        assert_eq!((buffers.merge("a.txt", 1), buffers.edits()), (Merge::Nothing, Vec::new()));
+        buffers.take(BufferEvent::Changed { path: "a.txt".into(), text: "one\nGOOD\nmine\n".into() }, 1);
+        assert_eq!(buffers.merge("a.txt", 1), Merge::Nothing);
+        assert!(buffers.is_dirty("a.txt"), "it is not saved yet");
+    }
+
+    #[test]
+    fn on_a_clash_the_text_is_kept_or_both_are_marked_and_nothing_is_lost() {
+        let (folder, mut buffers) = typed("one\nBAD\nthree\n", "one\nMINE\nthree\n");
+        fixed(&folder, "one\nGOOD\nthree\n");
+        assert_eq!(buffers.merge("a.txt", 1), Merge::Clash);
+        buffers.mark_both("a.txt");
+        assert_eq!(
+            &*buffers.edits()[0].after,
+            "one\n<<<<<<< your text\nMINE\n=======\nGOOD\n>>>>>>> the fix\nthree\n"
+        );
+        assert_eq!(buffers.merge("a.txt", 1), Merge::Offered);
+        buffers.keep_text("a.txt", 1);
+        assert_eq!((buffers.merge("a.txt", 1), buffers.edits()), (Merge::Nothing, Vec::new()));
+        assert!(buffers.is_dirty("a.txt"));
+        for (mine, theirs) in
+            [("", "a\n"), ("a", "b"), ("a\nb", "a\nc\nb"), ("a\n", "a\n\n"), ("x\r\n", "y\r\n")]
+        {
+            let both = marked(mine, theirs);
+            for line in mine.lines().chain(theirs.lines()) {
+                assert!(both.lines().any(|known| known == line), "{line:?} of {mine:?} and {theirs:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_save_is_known_by_the_bytes_that_it_wrote_whatever_stands_there_now() {
+        let (folder, mut buffers) = typed("\u{feff}one\r\n", "two\r\n");
+        let save = |buffers: &mut Buffers| {
+            buffers.take(BufferEvent::Saved { path: "a.txt".into(), text: "two\r\n".into() }, 0);
+            let saved = buffers.saved_bytes_since(0);
+            assert_eq!(saved.len(), 1, "one for each file");
+            saved[0].1.to_vec()
+        };
+        fixed(&folder, "\u{feff}two\r\n");
+        assert_eq!(save(&mut buffers), "\u{feff}two\r\n".as_bytes());
+        fixed(&folder, "\u{feff}a worker was here\r\n");
+        assert_eq!(save(&mut buffers), "\u{feff}two\r\n".as_bytes());
+        assert!(buffers.saved_bytes_since(u64::MAX).is_empty());
     }
 }

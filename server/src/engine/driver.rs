@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
@@ -592,6 +592,7 @@ impl Driver {
 pub(super) fn channels() -> (EngineHandle, mpsc::UnboundedReceiver<Message>, watch::Sender<Arc<Snapshot>>) {
     let (messages, inbox) = mpsc::unbounded_channel();
     let (snapshots, seen) = watch::channel(Arc::new(view::empty()));
-    let (notices, _) = broadcast::channel(4096);
-    (EngineHandle { messages, snapshots: seen, notices }, inbox, snapshots)
+    let (notices, first) = broadcast::channel(4096);
+    let first_notices = Arc::new(Mutex::new(Some(first)));
+    (EngineHandle { messages, snapshots: seen, notices, first_notices }, inbox, snapshots)
 }

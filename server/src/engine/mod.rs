@@ -56,6 +56,8 @@ mod words;
 
 pub use api::*;
 pub use doctor::{Examined, State as LineState, examine};
+#[cfg(test)]
+pub(crate) use driver::Internal;
 pub use driver::{Answers, Setup};
 pub use plan::Plan;
 pub use pull_request::pull_request_comments;

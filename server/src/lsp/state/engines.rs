@@ -319,7 +319,7 @@ fn follow(
         }
         let _ = to_state.send(Event::Inner(Inner::EngineGone(id)));
     });
-    let mut notices = handle.notices();
+    let mut notices = handle.notices_from_the_start();
     let to_state = events.clone();
     tasks.spawn(async move {
         loop {

@@ -471,7 +471,7 @@ pub fn finding(id: u32, start: u32, end: u32) -> FindingView {
         standing: "open".into(),
         attempts: Vec::new(),
         cost_usd: None,
-        report: format!("# Finding {id}\n"),
+        history: String::new(),
         offers: Offers { fix: true, defer: true, dispute: true, ..Offers::default() },
     }
 }
