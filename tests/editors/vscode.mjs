@@ -175,6 +175,8 @@ async function theJob(address) {
     (await status.first().innerText()).includes("1 question"),
   );
 
+  const lens = page.locator(".codelens-decoration", { hasText: "waiting for your answer" });
+  await waitFor("the line above the finding tells of the question", () => lens.first().isVisible());
   if (process.env.FIX_LOOP_SHOW) {
     await page.screenshot({ path: process.env.FIX_LOOP_SHOW });
   }

@@ -1,7 +1,7 @@
 //! End to end: the real program, real git, real editors, real agents.
 //!
 //! `tests/run` sorts these by the name of their module: `lsp`, `agents` and `editors` are tiers of their own, all others
-//! are the tier `git`.
+//! are the tier `git` (`typing` belongs to `lsp`).
 
 mod agents;
 mod chaos;
@@ -17,4 +17,5 @@ mod package;
 mod rereview;
 mod story;
 mod truth;
+mod typing;
 mod unusual;

@@ -5,6 +5,9 @@ import * as vscode from "vscode";
 import { type ExecuteCommandParams, LanguageClient, State, Trace } from "vscode-languageclient/node";
 import type { FindingsPage, FindingsRequest, Status } from "./wire";
 
+/** Commands that run something. In Restricted Mode they lead to VS Code's own question and not past it. */
+const RUNNING = new Set(["fix", "fixFile", "fixAll", "verify", "review", "fromCheck", "answer", "trust"]);
+
 /** Keys of the `fixLoop` section that are the client's own. */
 const CLIENT_KEYS = new Set(["server", "trace"]);
 
@@ -43,6 +46,9 @@ export class Server implements vscode.Disposable {
         outputChannel: this.output,
         initializationOptions: () => ({ trusted: vscode.workspace.isTrusted, settings: settings() }),
         middleware: {
+          // Those of quick fixes and lenses.
+          executeCommand: (command, args, next) =>
+            isBarred(command.replace("fix-loop.", "")) ? askForTrust() : next(command, args),
           workspace: {
             // Only what somebody has set: a default of this extension must not hide what fix-loop.toml says.
             configuration: (params) =>
@@ -61,6 +67,8 @@ export class Server implements vscode.Disposable {
       this.statusChanged.fire(status);
     });
     client.onDidChangeState(({ newState }) => {
+      // What an empty view says depends on it.
+      void vscode.commands.executeCommand("setContext", "fixLoop.running", newState === State.Running);
       if (newState === State.Stopped) {
         this.last = undefined;
         this.statusChanged.fire(undefined);
@@ -119,6 +127,9 @@ export class Server implements vscode.Disposable {
       void vscode.window.showWarningMessage("Fix Loop: the server is not running.");
       return undefined;
     }
+    if (isBarred(name)) {
+      return askForTrust();
+    }
     const params: ExecuteCommandParams = { command: `fix-loop.${name}`, arguments: [argument] };
     try {
       return await this.client.sendRequest("workspace/executeCommand", params);
@@ -146,6 +157,19 @@ export class Server implements vscode.Disposable {
       await vscode.commands.executeCommand("workbench.action.openSettings", "fixLoop.server.path");
     }
   }
+}
+
+function isBarred(name: string): boolean {
+  return RUNNING.has(name) && !vscode.workspace.isTrusted;
+}
+
+async function askForTrust(): Promise<undefined> {
+  const manage = "Manage Workspace Trust";
+  const text = "Fix Loop: fixing is off in Restricted Mode, since it runs programs. Trust this workspace first.";
+  if ((await vscode.window.showWarningMessage(text, manage)) === manage) {
+    await vscode.commands.executeCommand("workbench.trust.manage");
+  }
+  return undefined;
 }
 
 /** What the user, the workspace or the folder has set under `fixLoop`, without the client's own keys. */

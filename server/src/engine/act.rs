@@ -20,10 +20,11 @@ use crate::workspace::{
 };
 
 use super::api::Message;
-use super::buffers::Saved;
+use super::buffers::{Saved, SavedBytes};
 use super::driver::Internal;
 use super::guard;
 use super::ledger::{LoopId, Opened, Produced};
+use super::running::NO_CHECKPOINT;
 use super::running::Traces;
 use super::{checking, dispatching, managed, rebasing, roster};
 
@@ -171,17 +172,11 @@ impl Job {
     }
 
     pub fn first_checkpoint(&self) -> Result<&Checkpoint, Failed> {
-        self.traces
-            .first_checkpoint
-            .and_then(|action| self.traces.checkpoints.get(&action))
-            .ok_or_else(|| "there is no checkpoint yet".to_owned())
+        self.traces.first_checkpoint().ok_or_else(|| NO_CHECKPOINT.to_owned())
     }
 
     pub fn last_checkpoint(&self) -> Result<&Checkpoint, Failed> {
-        self.traces
-            .last_checkpoint
-            .and_then(|action| self.traces.checkpoints.get(&action))
-            .ok_or_else(|| "there is no checkpoint yet".to_owned())
+        self.traces.last_checkpoint().ok_or_else(|| NO_CHECKPOINT.to_owned())
     }
 
     /// The scope that these paths stand for. What a path leads to is settled when it is first asked for, before any worker
@@ -216,6 +211,11 @@ impl Job {
     /// What the user saved in the editor since the latest checkpoint, up to now.
     pub fn saved(&self) -> Saved {
         self.ask_blocking(|answer| Internal::Saves(self.id, answer))
+    }
+
+    /// The bytes of the latest save of each file since the latest checkpoint.
+    pub fn saved_bytes(&self) -> SavedBytes {
+        self.ask_blocking(|answer| Internal::SavedBytes(self.id, answer))
     }
 
     /// The same since another checkpoint began.

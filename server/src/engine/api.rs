@@ -4,7 +4,7 @@
 //! revision; nobody outside the engine keeps state of its own about findings, loops or questions.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
@@ -124,9 +124,24 @@ pub enum BufferEvent {
         path: String,
         text: Arc<str>,
     },
+    /// The answer to a [`BufferEdit`]: whether the buffer holds `text` now.
+    Merged {
+        path: String,
+        text: Arc<str>,
+        done: bool,
+    },
     Closed {
         path: String,
     },
+}
+
+/// A buffer with unsaved text whose file a loop changed meanwhile: with both, it would read `after`. It stands in the
+/// snapshots until the editor has answered, or the text is no longer `before`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BufferEdit {
+    pub path: String,
+    pub before: Arc<str>,
+    pub after: Arc<str>,
 }
 
 /// A line for people: progress of a worker, a result, a problem. Never needed to follow the state.
@@ -157,6 +172,8 @@ pub struct Snapshot {
     /// Each is the same allocation from one snapshot to the next for as long as it shows the same.
     pub findings: Vec<Arc<FindingView>>,
     pub questions: Vec<QuestionView>,
+    /// What the editor is asked to make of buffers that it has not saved.
+    pub buffer_edits: Vec<BufferEdit>,
     /// Findings files and configuration that could not be read, at the exact place.
     pub input_errors: Vec<InputError>,
     /// Why nothing can be fixed here, if so, and what would turn it on.
@@ -208,8 +225,8 @@ pub struct FindingView {
     /// What was tried, round by round, each a paragraph.
     pub attempts: Vec<String>,
     pub cost_usd: Option<f64>,
-    /// The whole report in Markdown, for *Show report*.
-    pub report: String,
+    /// What the report tells of the latest loop, in Markdown; empty where no loop ever had it.
+    pub history: String,
     pub offers: Offers,
 }
 
@@ -261,6 +278,8 @@ pub struct EngineHandle {
     pub(super) messages: mpsc::UnboundedSender<Message>,
     pub(super) snapshots: watch::Receiver<Arc<Snapshot>>,
     pub(super) notices: broadcast::Sender<Notice>,
+    /// With what was said before anybody could listen.
+    pub(super) first_notices: Arc<Mutex<Option<broadcast::Receiver<Notice>>>>,
 }
 
 impl EngineHandle {
@@ -290,6 +309,12 @@ impl EngineHandle {
 
     pub fn notices(&self) -> broadcast::Receiver<Notice> {
         self.notices.subscribe()
+    }
+
+    /// The same for the first who asks, from the very start of the engine.
+    pub fn notices_from_the_start(&self) -> broadcast::Receiver<Notice> {
+        let first = self.first_notices.lock().unwrap_or_else(PoisonError::into_inner).take();
+        first.unwrap_or_else(|| self.notices.subscribe())
     }
 
     pub fn is_driving(&self) -> bool {
@@ -343,8 +368,9 @@ impl EngineHandle {
     ) -> (EngineHandle, watch::Sender<Arc<Snapshot>>, mpsc::UnboundedReceiver<Message>) {
         let (messages, received) = mpsc::unbounded_channel();
         let (publish, snapshots) = watch::channel(Arc::new(first));
-        let (notices, _) = broadcast::channel(64);
-        (EngineHandle { messages, snapshots, notices }, publish, received)
+        let (notices, first) = broadcast::channel(64);
+        let first_notices = Arc::new(Mutex::new(Some(first)));
+        (EngineHandle { messages, snapshots, notices, first_notices }, publish, received)
     }
 
     pub(crate) fn notice_for_tests(&self, notice: Notice) {

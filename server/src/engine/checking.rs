@@ -148,7 +148,7 @@ pub(super) async fn run(job: &Arc<Job>, when: When, keys: &[FindingKey]) -> Resu
     let changes = job
         .blocking(|job| {
             let nothing = job.scope(Vec::new())?;
-            guard::look(job, job.last_checkpoint()?, &nothing, By::Check)
+            guard::look(job, &nothing, By::Check)
         })
         .await?;
     Ok(Event::Checked { action: job.step.id, checked, changes })

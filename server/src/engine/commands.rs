@@ -26,7 +26,11 @@ pub(super) fn refuse<T>(kind: RefusalKind, message: impl Into<String>) -> Result
 
 impl Driver {
     pub(super) fn take_command(&mut self, command: Command, answer: Answer) {
-        if self.lock.is_none() && self.workspace.is_some() && self.fixing_off.is_none() {
+        if self.lock.is_none()
+            && self.workspace.is_some()
+            && self.fixing_off.is_none()
+            && !self.is_about_own_buffers(&command)
+        {
             self.hand_on(command, answer);
             return;
         }
@@ -41,6 +45,13 @@ impl Driver {
         if let Some(answer) = answer {
             let _ = answer.send(reply);
         }
+    }
+
+    /// The answer to a question about this editor's unsaved text, of which another driver knows nothing.
+    fn is_about_own_buffers(&self, command: &Command) -> bool {
+        let Command::Answer { question, .. } = command else { return false };
+        let mut open = self.own_questions.iter();
+        open.any(|own| own.id() == *question && matches!(own.asked, Asked::Edited { .. }))
     }
 
     /// This process only follows: the driver gets the command as a request, and its reply is waited for elsewhere.
@@ -258,6 +269,18 @@ impl Driver {
                 self.buffers.accept_for(r#loop);
                 done("going on with the saved files")
             }
+            (Asked::Edited { path, .. }, OwnChoice::KeepText) => {
+                self.buffers.keep_text(&path, self.state.revision);
+                done(format!("{path} stays in the editor as it is"))
+            }
+            (Asked::Edited { path, .. }, OwnChoice::MarkBoth) => {
+                self.buffers.mark_both(&path);
+                done(format!("both texts of {path} are put into the editor"))
+            }
+            (Asked::Edited { path, .. }, _) => {
+                self.buffers.offer_again(&path);
+                done(format!("the editor is asked again to take the fix into {path}"))
+            }
             (Asked::DirtyBuffer { r#loop, .. }, _) => {
                 self.cancel_loop(r#loop);
                 done(format!("loop {loop} is cancelled", loop = r#loop))
@@ -373,7 +396,7 @@ impl Driver {
 
     pub(super) fn take_buffer(&mut self, event: BufferEvent) {
         self.inbox.buffer(&event);
-        self.buffers.take(event);
+        self.buffers.take(event, self.state.revision);
         let clean: Vec<LoopId> = self
             .own_questions
             .iter()

@@ -41,7 +41,7 @@ pub(super) async fn dispatch(job: &Arc<Job>, dispatch: &Dispatch) -> Result<Even
     let changes = job
         .blocking(move |job| {
             let by = if may_edit { By::Worker } else { By::Reader };
-            guard::look(job, job.last_checkpoint()?, &scope, by)
+            guard::look(job, &scope, by)
         })
         .await?;
     Ok(event(job, action, dispatch, &briefed, &root, outcome, changes))

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
@@ -21,7 +21,7 @@ use super::api::{
     EngineHandle, InputError, Message, Notice, NoticeLevel, Refusal, RefusalKind, Reply, Snapshot,
 };
 use super::buffers::Buffers;
-use super::buffers::Saved;
+use super::buffers::{Saved, SavedBytes};
 use super::follow::Followed;
 use super::inbox::Inbox;
 use super::known_views::KnownViews;
@@ -64,6 +64,8 @@ pub(crate) enum Internal {
     },
     /// What the user saved since this loop's latest checkpoint.
     Saves(LoopId, oneshot::Sender<Saved>),
+    /// The bytes of the latest such save of each file.
+    SavedBytes(LoopId, oneshot::Sender<SavedBytes>),
     /// What the user saved at this time (milliseconds since the epoch) or later.
     SavesSince(u64, oneshot::Sender<Saved>),
     /// A check run for `fromCheck` ended: this ReviewOutput goes into the inbox.
@@ -214,10 +216,13 @@ impl Driver {
                     let _ = written.send(());
                 }
                 Some(Message::Internal(Internal::Saves(id, answer))) => drop(answer.send(self.saves(id))),
+                Some(Message::Internal(Internal::SavedBytes(id, answer))) => {
+                    drop(answer.send(self.saved_bytes(id)));
+                }
                 Some(Message::Internal(Internal::SavesSince(since, answer))) => {
                     drop(answer.send(self.buffers.saved_since(since)));
                 }
-                Some(Message::Buffer(event)) => self.buffers.take(event),
+                Some(Message::Buffer(event)) => self.buffers.take(event, self.state.revision),
                 Some(Message::Command(_, answer)) => {
                     let _ = answer.send(Err(Refusal {
                         kind: RefusalKind::NotNow,
@@ -257,6 +262,7 @@ impl Driver {
                 self.activity.insert(r#loop, line);
             }
             Internal::Saves(id, answer) => drop(answer.send(self.saves(id))),
+            Internal::SavedBytes(id, answer) => drop(answer.send(self.saved_bytes(id))),
             Internal::SavesSince(since, answer) => drop(answer.send(self.buffers.saved_since(since))),
             Internal::FromCheck { name, result, answer } => {
                 let reply = self.take_failures(&name, result);
@@ -289,6 +295,11 @@ impl Driver {
             .get(&id)
             .map(|run| self.buffers.saved_since(run.traces.last_checkpoint_at))
             .unwrap_or_default()
+    }
+
+    fn saved_bytes(&self, id: LoopId) -> SavedBytes {
+        let run = self.state.loops.get(&id);
+        run.map(|run| self.buffers.saved_bytes_since(run.traces.last_checkpoint_at)).unwrap_or_default()
     }
 
     fn tick(&mut self) -> bool {
@@ -369,7 +380,7 @@ impl Driver {
 
     pub(super) fn start_action(&mut self, id: LoopId, step: Step) {
         let Some(workspace) = self.workspace.clone() else { return };
-        if self.must_wait_its_turn(id) {
+        if self.must_wait_its_turn(id) || self.waits_with(id, &step) {
             self.held.entry(id).or_default().push(step);
             return;
         }
@@ -467,7 +478,7 @@ impl Driver {
     /// Starts whatever may start now. In the user's own tree one loop writes at a time (DESIGN 7.6).
     pub(super) fn pump(&mut self) {
         while !self.stopping
-            && let Some(id) = self.held.keys().copied().find(|&id| !self.must_wait_its_turn(id))
+            && let Some(id) = self.next_held()
         {
             for step in self.held.remove(&id).unwrap_or_default() {
                 self.start_action(id, step);
@@ -479,6 +490,15 @@ impl Driver {
         while let Some(id) = self.next_to_start() {
             self.feed(id, Event::Started);
         }
+    }
+
+    fn next_held(&mut self) -> Option<LoopId> {
+        let held: Vec<(LoopId, Vec<Step>)> =
+            self.held.iter().map(|(id, steps)| (*id, steps.clone())).collect();
+        let mut ready = held.into_iter().filter(|(id, steps)| {
+            !self.must_wait_its_turn(*id) && !steps.iter().any(|step| self.waits_with(*id, step))
+        });
+        ready.next().map(|(id, _)| id)
     }
 
     fn next_to_start(&mut self) -> Option<LoopId> {
@@ -549,6 +569,7 @@ impl Driver {
 
     pub(super) fn publish(&mut self) {
         self.follow_found();
+        self.merge_buffers();
         let fresh = view::snapshot(self);
         let changed = {
             let last = self.snapshots.borrow();
@@ -577,6 +598,7 @@ impl Driver {
 pub(super) fn channels() -> (EngineHandle, mpsc::UnboundedReceiver<Message>, watch::Sender<Arc<Snapshot>>) {
     let (messages, inbox) = mpsc::unbounded_channel();
     let (snapshots, seen) = watch::channel(Arc::new(view::empty()));
-    let (notices, _) = broadcast::channel(4096);
-    (EngineHandle { messages, snapshots: seen, notices }, inbox, snapshots)
+    let (notices, first) = broadcast::channel(4096);
+    let first_notices = Arc::new(Mutex::new(Some(first)));
+    (EngineHandle { messages, snapshots: seen, notices, first_notices }, inbox, snapshots)
 }

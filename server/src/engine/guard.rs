@@ -13,6 +13,8 @@ use crate::workspace::{self, Change, Checkpoint, Observation, OwnBytes, Place, R
 
 use super::act::{Failed, Job};
 use super::ledger::Produced;
+use super::running::NO_CHECKPOINT;
+use super::saves::{self, Unknowing};
 
 /// The longest diff that a question shows.
 const LONGEST_DIFF: usize = 20_000;
@@ -59,13 +61,30 @@ fn loops_own(seen: &Observation, own: &OwnBytes) -> Vec<Change> {
     seen.changes.iter().filter(|change| paths.contains(&change.path)).cloned().collect()
 }
 
-/// Looks at everything since `since`, and puts right what was not allowed.
-pub(super) fn look(job: &Job, since: &Checkpoint, scope: &Scope, by: By) -> Result<Changes, Failed> {
+/// Looks at everything since the latest checkpoint, and puts right what was not allowed.
+pub(super) fn look(job: &Job, scope: &Scope, by: By) -> Result<Changes, Failed> {
     let workspace = &job.tools.workspace;
     let failed = |error: workspace::WorkspaceError| error.to_string();
+    let saves::TakenIn { traces, unknowing } = saves::take_in(job).map_err(failed)?;
+    let since = traces.last_checkpoint().ok_or(NO_CHECKPOINT)?;
     let mut seen = observe(job, since, scope)?;
-    let mut own = job.traces.own.clone();
-    let mut fix = job.traces.fix.clone();
+    let mut own = traces.own.clone();
+    let mut fix = traces.fix.clone();
+    let unknowing: Vec<&Unknowing> = unknowing.iter().filter(|one| scope.contains(&one.path)).collect();
+    if !unknowing.is_empty() {
+        own.record(&seen);
+        own.record_changes(&unknowing.iter().map(|one| one.change()).collect::<Vec<_>>());
+        job.keep_blocking(Produced::Own { own: own.clone(), fix: fix.clone() });
+        for one in &unknowing {
+            if workspace.replace_file(&one.path, &one.left, &one.both).map_err(failed)? {
+                let path = &one.path;
+                job.keep_blocking(Produced::Note(format!(
+                    "{path}: you saved it while a worker was at it; your edit and the worker's both stand in it now"
+                )));
+            }
+        }
+        seen = observe(job, since, scope)?;
+    }
     let mut out = Vec::new();
     let mut asides = Vec::new();
     // Rules for what git ignores may hide what else was written: they go back first.
@@ -138,10 +157,10 @@ pub(super) fn look(job: &Job, since: &Checkpoint, scope: &Scope, by: By) -> Resu
         }
     }
     changes.in_scope = seen.placed(Place::InScope).map(|change| change.path.to_string()).collect();
-    let mine = if job.traces.first_checkpoint == job.traces.last_checkpoint {
+    let mine = if traces.first_checkpoint == traces.last_checkpoint {
         seen.placed(Place::InScope).cloned().collect()
     } else {
-        loops_own(&observe(job, job.first_checkpoint()?, scope)?, &own)
+        loops_own(&observe(job, traces.first_checkpoint().ok_or(NO_CHECKPOINT)?, scope)?, &own)
     };
     changes.tree = Some(TreeId(workspace::TreeId::of(&mine).as_str().to_owned()));
     changes.weakened = weakened(job, &mine);

@@ -16,6 +16,7 @@ use crate::findings::{
     SourceText,
 };
 use crate::protocol::NewFinding;
+use crate::workspace::ObjectId;
 
 use super::api::{BufferEvent, InputError};
 use super::entry_lines::EntryLines;
@@ -109,8 +110,8 @@ pub(super) struct Inbox {
     files: findings::Inbox,
     /// Names of the files that were there at the last look.
     present: BTreeSet<String>,
-    /// Their bytes, and the places of entries in them.
-    contents: BTreeMap<String, (Vec<u8>, EntryLines)>,
+    /// A digest of their bytes, and the places of entries in them.
+    contents: BTreeMap<String, (ObjectId, EntryLines)>,
     memory: Memory,
     intake: Intake,
     listed: Vec<Arc<Listed>>,
@@ -220,9 +221,10 @@ impl Inbox {
                     self.files.update_with(name, findings::Content::Bytes(&bytes), Some(&tree));
                 }
             }
-            if self.contents.get(name).is_none_or(|(known, _)| *known != bytes) {
+            let digest = ObjectId::of_bytes(&bytes);
+            if self.contents.get(name).is_none_or(|(known, _)| *known != digest) {
                 let lines = EntryLines::of(&bytes);
-                self.contents.insert(name.clone(), (bytes, lines));
+                self.contents.insert(name.clone(), (digest, lines));
             }
         }
         let gone: Vec<String> =
@@ -246,9 +248,8 @@ impl Inbox {
         let buffers = self.buffers.iter().map(|(path, text)| (path.clone(), text.to_string())).collect();
         let revision_texts = self.revision_texts.clone();
         let tree = Layered { over: MemoryTree::over(&disk, buffers), revision_texts: &*revision_texts };
-        let sets: Vec<(SourceName, findings::ReviewOutput)> = self.files.reviews();
-        self.intake = findings::intake_with(&sets, &tree, &self.memory);
-        self.memory = self.intake.memory.clone();
+        self.intake = findings::intake_with(&self.files.reviews(), &tree, &self.memory);
+        self.memory = std::mem::take(&mut self.intake.memory);
         let before = std::mem::take(&mut self.anchored_on);
         self.list();
         for file in self.found.files() {
@@ -382,7 +383,7 @@ impl Inbox {
     }
 
     pub fn review_base(&self) -> Option<String> {
-        self.files.reviews().into_iter().find_map(|(_, review)| review.review_base)
+        self.files.reviews().into_iter().find_map(|(_, review)| review.review_base.clone())
     }
 
     /// The entries that are the same finding as another one, which is shown: id and reason.
@@ -491,6 +492,7 @@ impl Inbox {
                 self.buffers.insert(path.clone(), text.clone());
                 (path, text.to_string())
             }
+            BufferEvent::Merged { .. } => return,
             BufferEvent::Closed { path } => {
                 self.buffers.remove(path);
                 let Some(text) = DiskTree::new(&self.root).text(path) else { return };

@@ -9,10 +9,10 @@
 //! | `driver` | the one task: messages in, ledger first, then actions |
 //! | `commands`, `opening` | what the user asks for; opening loops; the engine's own questions |
 //! | `act`, `guard`, `dispatching`, `checking`, `verifying`, `restoring`, `managed` | carrying one action out |
-//! | `rebasing` | what the user did to the tree between two rounds |
+//! | `rebasing`, `saves` | what the user did to the tree between two rounds, and saved during one |
 //! | `translate`, `roster`, `starting` | between the words of configuration, agents and protocols |
 //! | `ledger`, `state`, `running` | the journal, and the fold over it |
-//! | `inbox`, `found`, `buffers` | the findings files, what workers found, and what the editor holds |
+//! | `inbox`, `found`, `buffers`, `merging` | the findings files, what workers found, and what the editor holds |
 //! | `view`, [`report`], [`status`], `plan` | the state as people and scripts see it |
 //! | `follow`, `requests` | a second process beside the driver |
 
@@ -33,6 +33,7 @@ mod inbox;
 mod known_views;
 mod ledger;
 mod managed;
+mod merging;
 mod opening;
 mod plan;
 mod pull_request;
@@ -42,6 +43,7 @@ mod requests;
 mod restoring;
 mod roster;
 mod running;
+mod saves;
 mod snapshots;
 mod start;
 mod starting;
@@ -54,6 +56,8 @@ mod words;
 
 pub use api::*;
 pub use doctor::{Examined, State as LineState, examine};
+#[cfg(test)]
+pub(crate) use driver::Internal;
 pub use driver::{Answers, Setup};
 pub use plan::Plan;
 pub use pull_request::{PullRequest, pull_request};

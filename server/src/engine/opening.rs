@@ -31,6 +31,13 @@ pub(super) enum Asked {
         r#loop: LoopId,
         paths: Vec<String>,
     },
+    /// A loop changed the file of unsaved text, and the two could not be put together.
+    Edited {
+        r#loop: LoopId,
+        path: String,
+        /// The editor did not take what they are together; else both changed the same lines.
+        refused: bool,
+    },
     Resume {
         r#loop: LoopId,
         detail: String,
@@ -52,6 +59,9 @@ pub(super) enum OwnChoice {
     Restore,
     GoWithout,
     Approve,
+    KeepText,
+    MarkBoth,
+    MergeAgain,
 }
 
 impl OwnChoice {
@@ -65,6 +75,9 @@ impl OwnChoice {
             OwnChoice::Restore => "Restore and stop",
             OwnChoice::GoWithout => "Go on without it",
             OwnChoice::Approve => "Approve this exact command",
+            OwnChoice::KeepText => "Keep my text as it is",
+            OwnChoice::MarkBoth => "Put both into the editor, marked",
+            OwnChoice::MergeAgain => "Take the fix into my text",
         }
     }
 }
@@ -73,6 +86,7 @@ impl OwnQuestion {
     pub fn id(&self) -> String {
         match &self.asked {
             Asked::Trust => format!("trust{}", self.serial),
+            Asked::Edited { r#loop, .. } => format!("{loop}.edited{}", self.serial, loop = r#loop),
             Asked::DirtyBuffer { r#loop, .. } => format!("{loop}.buffer{}", self.serial, loop = r#loop),
             // The same in every process, so that it can be read in one and answered in another.
             Asked::Resume { r#loop, .. } => format!("{loop}.resume", loop = r#loop),
@@ -84,6 +98,7 @@ impl OwnQuestion {
         match &self.asked {
             Asked::Trust => None,
             Asked::DirtyBuffer { r#loop, .. }
+            | Asked::Edited { r#loop, .. }
             | Asked::Resume { r#loop, .. }
             | Asked::Command { r#loop, .. } => Some(*r#loop),
         }
@@ -93,6 +108,7 @@ impl OwnQuestion {
         match &self.asked {
             Asked::Trust | Asked::Command { .. } => QuestionKind::Trust,
             Asked::DirtyBuffer { .. } => QuestionKind::DirtyBuffer,
+            Asked::Edited { .. } => QuestionKind::Conflict,
             Asked::Resume { .. } => QuestionKind::Resume,
         }
     }
@@ -102,6 +118,8 @@ impl OwnQuestion {
         match &self.asked {
             Asked::Trust => [OwnChoice::TrustRoot, OwnChoice::LeaveUntrusted],
             Asked::DirtyBuffer { .. } => [OwnChoice::Cancel, OwnChoice::UseSaved],
+            Asked::Edited { refused: false, .. } => [OwnChoice::MarkBoth, OwnChoice::KeepText],
+            Asked::Edited { refused: true, .. } => [OwnChoice::MergeAgain, OwnChoice::KeepText],
             Asked::Resume { .. } => [OwnChoice::Resume, OwnChoice::Restore],
             // Whoever wrote the findings file is not the user: what is recommended runs nothing.
             Asked::Command { .. } => [OwnChoice::GoWithout, OwnChoice::Approve],
@@ -114,6 +132,14 @@ impl OwnQuestion {
             Asked::DirtyBuffer { r#loop, paths } => format!(
                 "Loop {loop} may change {}, which has unsaved edits. Save to go on, or choose.",
                 paths.join(", "),
+                loop = r#loop
+            ),
+            Asked::Edited { r#loop, path, refused: false } => format!(
+                "Loop {loop} and you changed the same lines of {path}, which has unsaved edits. What is to stand in the editor?",
+                loop = r#loop
+            ),
+            Asked::Edited { r#loop, path, refused: true } => format!(
+                "Loop {loop} changed {path}, which has unsaved edits, and the editor did not take the fix. Try again?",
                 loop = r#loop
             ),
             Asked::Resume { r#loop, .. } => {
@@ -135,7 +161,7 @@ impl Driver {
             + 1
     }
 
-    fn ask_own(&mut self, asked: Asked) {
+    pub(super) fn ask_own(&mut self, asked: Asked) {
         if self.own_questions.iter().any(|open| open.asked == asked) {
             return;
         }
@@ -162,14 +188,30 @@ impl Driver {
         if !run.writes_in_the_users_tree() {
             return false;
         }
-        let files: BTreeSet<&String> = run
+        let files: BTreeSet<String> = run
             .opened
             .findings
             .iter()
             .flat_map(|finding| finding.finding.file.iter().chain(&finding.finding.related_files))
+            .cloned()
             .collect();
-        let dirty: Vec<String> =
-            files.into_iter().filter(|file| self.buffers.is_dirty(file)).cloned().collect();
+        self.ask_about_unsaved(id, files.into_iter())
+    }
+
+    /// The same before each dispatch of a worker that may edit: its scope may be wider by now, and the user types on.
+    pub(super) fn waits_with(&mut self, id: LoopId, step: &Step) -> bool {
+        let Action::Dispatch(dispatch) = &step.action else { return false };
+        if !dispatch.role.may_edit()
+            || self.buffers.is_accepted_for(id)
+            || !self.state.loops[&id].writes_in_the_users_tree()
+        {
+            return false;
+        }
+        self.ask_about_unsaved(id, dispatch.scope.iter().cloned())
+    }
+
+    fn ask_about_unsaved(&mut self, id: LoopId, files: impl Iterator<Item = String>) -> bool {
+        let dirty: Vec<String> = files.filter(|file| self.buffers.is_dirty(file)).collect();
         if dirty.is_empty() {
             return false;
         }

@@ -84,7 +84,7 @@ pub(super) fn since_last_seen(job: &Job, new: &Checkpoint) -> Result<Rebased, Wo
 
 /// The user's bytes at a path as they would be without what the loop did there since a checkpoint. Where the two cannot be
 /// told apart, everything is taken for the user's: then nothing of it is staged, and nothing of it is put back.
-fn without_fix(
+pub(super) fn without_fix(
     job: &Job,
     checkpoint: &Checkpoint,
     path: &RepoPath,

@@ -119,6 +119,19 @@ pub struct Traces {
     pub inherit: Option<Inherited>,
 }
 
+/// Said where an action came before any checkpoint.
+pub const NO_CHECKPOINT: &str = "there is no checkpoint yet";
+
+impl Traces {
+    pub fn first_checkpoint(&self) -> Option<&Checkpoint> {
+        self.checkpoints.get(&self.first_checkpoint?)
+    }
+
+    pub fn last_checkpoint(&self) -> Option<&Checkpoint> {
+        self.checkpoints.get(&self.last_checkpoint?)
+    }
+}
+
 /// A person's recorded decision.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Decided {

@@ -102,7 +102,7 @@ pub fn start(setup: Setup) -> Result<EngineHandle, StartError> {
         state: State::default(),
         inbox,
         known_views: Default::default(),
-        buffers: Buffers::default(),
+        buffers: Buffers::below(&setup.root),
         own_questions: Vec::new(),
         declined: BTreeSet::new(),
         asked_before: 0,

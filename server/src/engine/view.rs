@@ -30,6 +30,7 @@ pub(super) fn empty() -> Snapshot {
         status: Status::default(),
         findings: Vec::new(),
         questions: Vec::new(),
+        buffer_edits: Vec::new(),
         input_errors: Vec::new(),
         fixing_off: None,
         show: Show::Unconfirmed,
@@ -56,6 +57,7 @@ pub(super) fn same(one: &Snapshot, other: &Snapshot) -> bool {
     };
     rest(one) == rest(other)
         && one.questions == other.questions
+        && one.buffer_edits == other.buffer_edits
         && one.input_errors == other.input_errors
         && still(&one.status) == still(&other.status)
         && same_findings()
@@ -102,6 +104,7 @@ pub(super) fn snapshot(driver: &Driver) -> Snapshot {
         status,
         findings,
         questions,
+        buffer_edits: driver.buffers.edits(),
         input_errors,
         fixing_off: driver.fixing_off.clone(),
         show: match driver.config.show {
@@ -195,7 +198,16 @@ pub(super) fn questions(driver: &Driver) -> Vec<QuestionView> {
                     .into()
             }
             super::opening::Asked::DirtyBuffer { .. } => {
-                "A fix made now would not know of the unsaved text. The loop starts by itself once the file is saved."
+                "A fix made now would not know of the unsaved text. The loop goes on by itself once the file is saved."
+                    .into()
+            }
+            super::opening::Asked::Edited { refused: false, .. } => {
+                "The fix stands in the file, your text only in the editor. Saving your text as it is overwrites the fix. \
+                 With both in the editor, marked, nothing is lost, and you choose line by line."
+                    .into()
+            }
+            super::opening::Asked::Edited { refused: true, .. } => {
+                "The fix stands in the file, your text only in the editor. Saving your text as it is overwrites the fix."
                     .into()
             }
         };
@@ -347,11 +359,11 @@ fn of_listed(driver: &Driver, listed: &Listed, questions: &[QuestionView]) -> Fi
         standing,
         attempts,
         cost_usd: last.and_then(LoopRun::cost_usd),
-        report: String::new(),
+        history: String::new(),
         offers,
         detail,
     };
-    view.report = report(driver, &view, last, life);
+    view.history = history(driver, &view, last, life);
     view.generation = generation(&view);
     view
 }
@@ -430,30 +442,10 @@ pub(super) fn severity(severity: crate::findings::Severity) -> Severity {
     }
 }
 
-/// The whole report on one finding, in Markdown.
-fn report(driver: &Driver, view: &FindingView, last: Option<&LoopRun>, life: &Life) -> String {
-    let detail = &view.detail;
-    let mut text = format!("# {:?} {}\n\n", detail.severity, detail.title);
-    let place = match (&detail.file, detail.line_start) {
-        (Some(file), Some(line)) => format!("`{file}:{line}`"),
-        (Some(file), None) => format!("`{file}`"),
-        _ => "no file".into(),
-    };
-    text.push_str(&format!("- Where: {place}\n- State: {}\n", view.standing));
-    if !view.criterion.is_empty() {
-        text.push_str(&format!("- Criterion: {}\n", view.criterion));
-    }
-    if let Some(grade) = detail.evidence {
-        text.push_str(&format!("- Evidence: {}\n", words::grade_in_words(grade)));
-    }
-    if let Some(cost) = view.cost_usd {
-        text.push_str(&format!("- Cost: {cost:.4} USD\n"));
-    }
-    if !view.body.trim().is_empty() {
-        text.push_str(&format!("\n{}\n", view.body.trim()));
-    }
-    let Some(run) = last else { return text };
-    text.push_str(&format!("\n## Loop {} ({})\n\n", run.id(), run.opened.start.protocol()));
+/// What the report on a finding tells of its latest loop, in Markdown.
+fn history(driver: &Driver, view: &FindingView, last: Option<&LoopRun>, life: &Life) -> String {
+    let Some(run) = last else { return String::new() };
+    let mut text = format!("\n## Loop {} ({})\n\n", run.id(), run.opened.start.protocol());
     for attempt in &view.attempts {
         text.push_str(&format!("- {attempt}\n"));
     }
@@ -494,6 +486,36 @@ fn report(driver: &Driver, view: &FindingView, last: Option<&LoopRun>, life: &Li
         ));
     }
     text
+}
+
+impl FindingView {
+    /// The whole report on it in Markdown, for *Show report*.
+    pub fn report(&self) -> String {
+        let detail = &self.detail;
+        let place = match (&detail.file, detail.line_start) {
+            (Some(file), Some(line)) => format!("`{file}:{line}`"),
+            (Some(file), None) => format!("`{file}`"),
+            _ => "no file".into(),
+        };
+        let mut text = format!(
+            "# {:?} {}\n\n- Where: {place}\n- State: {}\n",
+            detail.severity, detail.title, self.standing
+        );
+        if !self.criterion.is_empty() {
+            text.push_str(&format!("- Criterion: {}\n", self.criterion));
+        }
+        if let Some(grade) = detail.evidence {
+            text.push_str(&format!("- Evidence: {}\n", words::grade_in_words(grade)));
+        }
+        if let Some(cost) = self.cost_usd {
+            text.push_str(&format!("- Cost: {cost:.4} USD\n"));
+        }
+        if !self.body.trim().is_empty() {
+            text.push_str(&format!("\n{}\n", self.body.trim()));
+        }
+        text.push_str(&self.history);
+        text
+    }
 }
 
 impl Driver {

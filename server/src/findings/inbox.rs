@@ -84,8 +84,8 @@ impl Inbox {
     }
 
     /// The good sets, ready for intake.
-    pub fn reviews(&self) -> Vec<(SourceName, ReviewOutput)> {
-        let good = self.files.iter().filter_map(|(name, entry)| Some((name, entry.good.clone()?)));
+    pub fn reviews(&self) -> Vec<(SourceName, &ReviewOutput)> {
+        let good = self.files.iter().filter_map(|(name, entry)| Some((name, entry.good.as_ref()?)));
         good.map(|(name, review)| (SourceName(name.clone()), review)).collect()
     }
 

@@ -34,7 +34,9 @@ pub(super) struct AtRange<'a> {
 /// Whether the editor asks for quick fixes at all (LSP: kinds are hierarchical).
 pub(super) fn wanted(params: &CodeActionParams) -> bool {
     let only = params.context.only.as_deref();
-    only.is_none_or(|only| only.iter().any(|kind| matches!(kind.as_str(), "" | "quickfix")))
+    only.is_none_or(|only| {
+        only.is_empty() || only.iter().any(|kind| matches!(kind.as_str(), "" | "quickfix"))
+    })
 }
 
 pub(super) fn actions(found: &[AtRange<'_>], capabilities: &Capabilities) -> Vec<CodeActionOrCommand> {

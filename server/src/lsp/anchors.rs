@@ -86,15 +86,23 @@ impl Anchors {
         self.moved.get(key).map_or(engine, |anchor| anchor.shown)
     }
 
-    pub fn edited(&mut self, key: &str, engine: Lines, edit: Edit, indent: u32) {
+    /// Says whether the edit went into the finding's lines and changed how many there are: then it is a guess where they
+    /// are now.
+    pub fn edited(&mut self, key: &str, engine: Lines, edit: Edit, indent: u32) -> bool {
         let shown = self.shown(key, engine);
         let after = shown.after(edit, indent);
+        let doubtful = edit.delta() != 0 && shown.touches(edit.range);
         if after == shown {
-            return;
+            return doubtful && self.moved.contains_key(key);
         }
         let anchor = self.moved.entry(key.to_owned()).or_insert(Anchor { engine, shown, passed: Vec::new() });
         anchor.passed.push(shown);
         anchor.shown = after;
+        doubtful
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.moved.is_empty()
     }
 
     /// The engine says where the finding is.

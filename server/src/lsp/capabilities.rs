@@ -28,6 +28,9 @@ pub(super) struct Capabilities {
     pub relative_patterns: bool,
     pub refreshes_lenses: bool,
     pub gives_configuration: bool,
+    pub applies_edits: bool,
+    /// Takes edits of one version of a document only.
+    pub versioned_edits: bool,
     pub markdown_hover: bool,
 }
 
@@ -56,6 +59,11 @@ impl Capabilities {
             refreshes_lenses: workspace
                 .and_then(|workspace| workspace.code_lens.as_ref())
                 .and_then(|lens| lens.refresh_support)
+                .unwrap_or(false),
+            applies_edits: workspace.and_then(|workspace| workspace.apply_edit).unwrap_or(false),
+            versioned_edits: workspace
+                .and_then(|workspace| workspace.workspace_edit.as_ref())
+                .and_then(|edit| edit.document_changes)
                 .unwrap_or(false),
             gives_configuration: workspace.and_then(|workspace| workspace.configuration).unwrap_or(false),
             markdown_hover: text

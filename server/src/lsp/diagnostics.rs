@@ -248,7 +248,12 @@ fn wanted(
 
 /// The key of a finding in [`Anchors`].
 pub(super) fn anchor_key(folder: FolderId, finding: &FindingView) -> String {
-    format!("{folder}/{}", finding.detail.fingerprint)
+    format!("{}{}", anchor_prefix(folder), finding.detail.fingerprint)
+}
+
+/// With what the keys of a folder's findings begin.
+pub(super) fn anchor_prefix(folder: FolderId) -> String {
+    format!("{folder}/")
 }
 
 /// How loud a finding is; `None`: not shown inline.

@@ -1,7 +1,7 @@
 //! A service around tower-lsp's that repairs what was measured to be wrong there (DESIGN 9).
 //!
-//! Owns these repairs: `null` or missing parameters where the method needs none or has only optional ones; a handler that
-//! panics answers with an internal error instead of ending the server; `exit` is noticed; handlers run up to their first
+//! Owns these repairs: `null` or missing parameters where the method needs none or has only optional ones; requests that
+//! begin with `$/` are answered; a handler that panics answers with an internal error instead of ending the server; `exit` is noticed; handlers run up to their first
 //! wait before the next message is looked at, so that the state task sees messages in the order in which they came.
 //! Late answers and the end of the process are repaired in [`super::client`] and [`super::wire`]. Never answers a request of
 //! its own accord.
@@ -66,6 +66,12 @@ where
                 .boxed();
         }
         let method = request.method().to_owned();
+        if method.starts_with("$/")
+            && let Some(id) = id
+        {
+            // tower-lsp says nothing at all to one; LSP wants an error.
+            return future::ready(Ok(Some(Response::from_error(id, Error::method_not_found())))).boxed();
+        }
         let inner = &mut self.inner;
         let Ok(answer) = std::panic::catch_unwind(AssertUnwindSafe(|| inner.call(request))) else {
             return future::ready(Ok(panicked(id, &method))).boxed();
@@ -101,6 +107,16 @@ fn panicked(id: Option<Id>, method: &str) -> Option<Response> {
 /// optional when they are absent.
 fn with_parameters(request: Request) -> Request {
     let absent = matches!(request.params(), None | Some(Value::Null));
+    let is_without_arguments =
+        || request.params().and_then(|params| params.get("arguments")).is_some_and(Value::is_null);
+    if request.method() == "workspace/executeCommand" && is_without_arguments() {
+        let (method, id, params) = request.into_parts();
+        let mut params = params.unwrap_or_default();
+        if let Some(params) = params.as_object_mut() {
+            params.shift_remove("arguments");
+        }
+        return rebuilt(method, id, Some(params));
+    }
     let parameters = match request.method() {
         "shutdown" | "exit" => None,
         "initialized" | "fixLoop/status" | "fixLoop/findings" if absent => Some(json!({})),
@@ -111,6 +127,10 @@ fn with_parameters(request: Request) -> Request {
         return request;
     }
     let (method, id, _) = request.into_parts();
+    rebuilt(method, id, parameters)
+}
+
+fn rebuilt(method: std::borrow::Cow<'static, str>, id: Option<Id>, parameters: Option<Value>) -> Request {
     let mut repaired = Request::build(method);
     if let Some(id) = id {
         repaired = repaired.id(id);

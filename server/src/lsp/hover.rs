@@ -77,8 +77,17 @@ fn text(shown: &Shown<'_>, markdown: bool) -> String {
     }
     let question = finding.offers.question.as_deref();
     if let Some(question) = snapshot.questions.iter().find(|open| Some(open.id.as_str()) == question) {
-        let options: Vec<String> = question.options.iter().map(|option| format!("- {option}")).collect();
-        parts.push(format!("{} {}\n\n{}", label("Question"), question.text.trim(), options.join("\n")));
+        parts.push(format!("{} {}", label("Question"), question.text.trim()));
+        let detail = head(&question.detail, BODY_LINES, BODY_CHARACTERS);
+        if !detail.is_empty() {
+            // What it tells is line by line, and may hold a diff.
+            parts.push(if markdown { fenced(&detail) } else { detail });
+        }
+        let option = |option: &String| match *option == question.recommended {
+            true => format!("- {option} (recommended)"),
+            false => format!("- {option}"),
+        };
+        parts.push(question.options.iter().map(option).collect::<Vec<_>>().join("\n"));
     }
     let can = possible(finding);
     if !can.is_empty() {
@@ -87,6 +96,13 @@ fn text(shown: &Shown<'_>, markdown: bool) -> String {
         parts.push(format!("{} {reason}", label("Fixing is off")));
     }
     parts.join("\n\n")
+}
+
+/// As it is, in a fence that nothing in it can end.
+fn fenced(text: &str) -> String {
+    let longest = text.lines().map(|line| line.trim_start().bytes().take_while(|&byte| byte == b'`').count());
+    let fence = "`".repeat(longest.max().unwrap_or(0).max(2) + 1);
+    format!("{fence}text\n{text}\n{fence}")
 }
 
 fn possible(finding: &FindingView) -> Vec<&'static str> {

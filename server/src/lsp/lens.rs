@@ -6,11 +6,17 @@ use lsp_types::{CodeLens, Command, Range};
 use serde_json::{Value, json};
 
 use crate::engine::FindingView;
+use crate::engine::status::FindingState;
 
 use super::actions::{short, with_workspace};
 use super::text::printable;
 
-pub(super) fn lenses(finding: &FindingView, range: Range, workspace: Option<&str>) -> Vec<CodeLens> {
+pub(super) fn lenses(
+    finding: &FindingView,
+    fixing_off: Option<&str>,
+    range: Range,
+    workspace: Option<&str>,
+) -> Vec<CodeLens> {
     let mut lenses = Vec::new();
     let mut push = |title: String, command: &str, arguments: Value| {
         let arguments = Some(vec![with_workspace(arguments, workspace)]);
@@ -23,6 +29,11 @@ pub(super) fn lenses(finding: &FindingView, range: Range, workspace: Option<&str
     let title = if standing.is_empty() { title } else { format!("{title} — {standing}") };
     push(title, "fix-loop.report", json!({"finding": fingerprint}));
     let offers = &finding.offers;
+    let is_work = finding.detail.state == FindingState::Open && !finding.unconfirmed;
+    if let (Some(reason), true) = (fixing_off, is_work) {
+        // Editors that hide what is disabled would say nothing at all.
+        push(format!("Fixing is off: {}", short(reason)), "fix-loop.report", json!({"finding": fingerprint}));
+    }
     if offers.fix {
         push("Fix with loop".into(), "fix-loop.fix", json!({"findings": [fingerprint]}));
     }

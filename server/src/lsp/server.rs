@@ -57,11 +57,13 @@ where
     };
     let (client, messages) = Client::new();
     let (events, received) = mpsc::unbounded_channel();
-    let state = tokio::spawn(State::new(client.clone(), events.clone(), Arc::new(open)).run(received));
-    let (writer_gone, gone) = oneshot::channel();
+    let (editor_gone, gone) = mpsc::channel(1);
+    let writer_gone = editor_gone.clone();
+    let state = State::new(client.clone(), events.clone(), Arc::new(open), editor_gone);
+    let state = tokio::spawn(state.run(received));
     let writer = tokio::spawn(async move {
         let written = wire::write_all(messages, stdout).await;
-        let _ = writer_gone.send(());
+        let _ = writer_gone.try_send(());
         written
     });
 

@@ -8,11 +8,14 @@
 mod asking;
 mod editing;
 mod engines;
+mod merging;
 mod reading;
 
+use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::{BoxFuture, Shared};
 use lsp_types::{
@@ -25,7 +28,8 @@ use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tower_lsp::jsonrpc::{Error, Result};
 
-use crate::engine::{EngineHandle, Notice};
+use crate::engine::{BufferEdit, EngineHandle, Notice};
+use crate::process;
 
 use super::anchors::Anchors;
 use super::capabilities::{Capabilities, offer};
@@ -37,6 +41,9 @@ use super::progress::Loops;
 use super::questions::{PromptNumber, Questions};
 use super::report::Reports;
 use super::status;
+
+/// How often it is looked whether the editor's process is still there.
+const EDITOR_INTERVAL: Duration = Duration::from_secs(3);
 
 pub(super) type Reply<T> = oneshot::Sender<Result<T>>;
 
@@ -97,6 +104,13 @@ pub(super) enum Inner {
         report: String,
     },
     Configured(Value),
+    EditAnswered {
+        folder: FolderId,
+        edit: BufferEdit,
+        applied: bool,
+    },
+    /// The folder's engine has taken in everything up to some change.
+    Settled(FolderId),
 }
 
 pub(super) struct State {
@@ -119,6 +133,12 @@ pub(super) struct State {
     statuses: status::Sent,
     reports: Reports,
     lenses: Lenses,
+    /// What the editor was asked to make of unsaved buffers, by folder and path, until the engine has seen its answer.
+    edits_sent: HashMap<(FolderId, String), BufferEdit>,
+    /// Folders whose engine is to say where its findings are, and whether once more.
+    settling: HashMap<FolderId, bool>,
+    /// Ends the server: the editor has gone.
+    gone: mpsc::Sender<()>,
     /// Requests that came while an engine was being opened, in order.
     early: Vec<Event>,
     /// Engines of removed folders that are still ending.
@@ -144,7 +164,12 @@ struct Lenses {
 }
 
 impl State {
-    pub fn new(client: Client, events: mpsc::UnboundedSender<Event>, open: Open) -> State {
+    pub fn new(
+        client: Client,
+        events: mpsc::UnboundedSender<Event>,
+        open: Open,
+        gone: mpsc::Sender<()>,
+    ) -> State {
         State {
             client,
             events,
@@ -164,6 +189,9 @@ impl State {
             statuses: status::Sent::default(),
             reports: Reports::default(),
             lenses: Lenses::default(),
+            edits_sent: HashMap::new(),
+            settling: HashMap::new(),
+            gone,
             early: Vec::new(),
             leaving: Vec::new(),
             farewell: None,
@@ -244,20 +272,40 @@ impl State {
                 self.reports.show(&fingerprint, &report, &self.capabilities, &self.client);
             }
             Inner::Configured(settings) => self.configure_with(settings),
+            Inner::EditAnswered { folder, edit, applied } => self.edit_answered(folder, &edit, applied),
+            Inner::Settled(folder) => self.settled(folder),
         }
     }
 
     fn initialize(&mut self, params: InitializeParams, reply: Reply<InitializeResult>) {
         self.capabilities = Capabilities::fold(&params.capabilities);
+        if let Some(editor) = params.process_id {
+            self.watch_editor(editor);
+        }
         if let Some(options) = &params.initialization_options {
             self.trusted = options.get("trusted").and_then(Value::as_bool);
-            self.settings = options.get("settings").filter(|settings| settings.is_object()).cloned();
+            // Some editors hand on the section with its name.
+            let settings =
+                options.get("settings").map(|settings| settings.get("fixLoop").unwrap_or(settings));
+            self.settings = settings.filter(|settings| settings.is_object()).cloned();
         }
         for uri in initial(&params) {
             self.add_folder(&uri);
         }
         self.phase = Phase::Initialized;
         answer(reply, Ok(offer(&self.capabilities)));
+    }
+
+    /// The pipe of an editor that was killed may be held open by its children.
+    fn watch_editor(&self, pid: u32) {
+        let Some(editor) = process::Identity::of(pid) else { return };
+        let gone = self.gone.clone();
+        tokio::spawn(async move {
+            while process::is_alive(&editor) {
+                tokio::time::sleep(EDITOR_INTERVAL).await;
+            }
+            let _ = gone.send(()).await;
+        });
     }
 
     fn start(&mut self) {
@@ -267,6 +315,9 @@ impl State {
             self.open_engine(folder, None);
         }
         self.register_watchers();
+        if self.settings.is_none() {
+            self.ask_for_settings();
+        }
     }
 
     fn is_opening(&self) -> bool {

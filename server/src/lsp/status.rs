@@ -98,8 +98,10 @@ impl Query {
                     query.cursor = Some(cursor);
                 }
                 ("limit", value) => {
-                    let limit = value.as_u64().filter(|limit| (1..=LARGEST_PAGE).contains(limit));
-                    query.limit = limit.ok_or_else(|| wrong("a whole number from 1 to 1000"))? as usize;
+                    let limit = value.as_u64().filter(|limit| *limit > 0);
+                    let limit = limit.ok_or_else(|| wrong("a whole number from 1"))?;
+                    // More than that in one answer helps nobody; `next` says that there is more.
+                    query.limit = limit.min(LARGEST_PAGE) as usize;
                 }
                 ("states", value) => {
                     let states =

@@ -6,7 +6,7 @@
 use std::ops::Range as Span;
 use std::sync::Arc;
 
-use lsp_types::{Position, PositionEncodingKind, Range, TextDocumentContentChangeEvent};
+use lsp_types::{Position, PositionEncodingKind, Range, TextDocumentContentChangeEvent, TextEdit};
 
 /// The unit in which `Position::character` counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -113,6 +113,17 @@ impl Text {
         span.start + encoding.offset(&self.content[span], position.character)
     }
 
+    /// The position of a byte offset; inside a character, that of its start.
+    pub fn position(&self, offset: usize, encoding: Encoding) -> Position {
+        let offset = (0..=offset.min(self.content.len()))
+            .rev()
+            .find(|&offset| self.content.is_char_boundary(offset))
+            .unwrap_or(0);
+        let line = self.starts.partition_point(|&start| start <= offset) - 1;
+        let before = &self.content[self.starts[line]..offset];
+        Position::new(line as u32, encoding.units(before.trim_end_matches(['\n', '\r'])))
+    }
+
     /// The visible part of one line: from its first non-blank column to its end. A blank line gives its whole width.
     pub fn visible(&self, line: u32, encoding: Encoding) -> Range {
         let line = line.min(self.line_count() - 1);
@@ -148,6 +159,33 @@ impl Text {
         content.push_str(&self.content[end..]);
         *self = Text::new(content);
     }
+}
+
+/// The edits that make one text of another, by lines: what did not change is not touched.
+pub(super) fn differences(before: &Text, after: &str, encoding: Encoding) -> Vec<TextEdit> {
+    let old: Vec<&str> = before.content().split_inclusive('\n').collect();
+    let new: Vec<&str> = after.split_inclusive('\n').collect();
+    let (old_offsets, new_offsets) = (offsets(&old), offsets(&new));
+    similar::capture_diff_slices(similar::Algorithm::Myers, &old, &new)
+        .into_iter()
+        .filter(|change| change.tag() != similar::DiffTag::Equal)
+        .map(|change| {
+            let (from, to) = (change.old_range(), change.new_range());
+            let start = before.position(old_offsets[from.start], encoding);
+            let end = before.position(old_offsets[from.end], encoding);
+            let new_text = after[new_offsets[to.start]..new_offsets[to.end]].to_owned();
+            TextEdit { range: Range::new(start, end), new_text }
+        })
+        .collect()
+}
+
+/// Where each line begins, and where the last one ends.
+fn offsets(lines: &[&str]) -> Vec<usize> {
+    let mut offsets = vec![0];
+    for line in lines {
+        offsets.push(offsets[offsets.len() - 1] + line.len());
+    }
+    offsets
 }
 
 fn line_starts(content: &str) -> Vec<usize> {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::io::{
     AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader,
 };
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tower::Service;
 use tower_lsp::ExitedError;
@@ -33,12 +33,7 @@ enum Frame {
 }
 
 /// Reads and answers until the editor says `exit`, closes its end, or can no longer be written to.
-pub(super) async fn run<S, I>(
-    service: S,
-    stdin: I,
-    client: &Client,
-    mut writer_gone: oneshot::Receiver<()>,
-) -> Ending
+pub(super) async fn run<S, I>(service: S, stdin: I, client: &Client, mut gone: mpsc::Receiver<()>) -> Ending
 where
     S: Service<Request, Response = Option<Response>, Error = ExitedError>,
     S::Future: Send + 'static,
@@ -50,7 +45,7 @@ where
     while !guard.ending().exit {
         let frame = tokio::select! {
             frame = read_frame(&mut input) => frame,
-            _ = &mut writer_gone => break,
+            _ = gone.recv() => break,
         };
         let message = match frame {
             Ok(Some(Frame::Body(body))) => serde_json::from_slice(&body).map_err(|error| error.to_string()),

@@ -49,6 +49,7 @@ mod patch;
 mod path;
 mod present;
 mod restore;
+mod saved;
 mod stage;
 mod staged;
 mod status;

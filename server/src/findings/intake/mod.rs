@@ -7,6 +7,7 @@
 mod criteria;
 mod placing;
 
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::ops::Deref;
@@ -195,12 +196,17 @@ pub fn intake(files: &[(SourceName, ReviewOutput)], tree: &dyn SourceText) -> In
 }
 
 /// Sorts what came in, recognising what was there before.
-pub fn intake_with(files: &[(SourceName, ReviewOutput)], tree: &dyn SourceText, memory: &Memory) -> Intake {
+pub fn intake_with(
+    files: &[(SourceName, impl Borrow<ReviewOutput>)],
+    tree: &dyn SourceText,
+    memory: &Memory,
+) -> Intake {
     let tree = &ReadOnce::new(tree);
     let mut intake = Intake { memory: memory.clone(), ..Intake::default() };
     let mut shown = ShownIds::of(files);
     let mut entries = Vec::new();
     for (source, review) in files {
+        let review = review.borrow();
         let failed = failed_criteria(&review.checks_run);
         intake.blocked_criteria.extend(failed.iter().cloned());
         intake.notes.extend(review.unread.notes.iter().cloned());
@@ -406,9 +412,10 @@ struct ShownIds {
 }
 
 impl ShownIds {
-    fn of(files: &[(SourceName, ReviewOutput)]) -> Self {
+    fn of(files: &[(SourceName, impl Borrow<ReviewOutput>)]) -> Self {
         let mut files_with = HashMap::new();
         for (_, review) in files {
+            let review = review.borrow();
             let ids: HashSet<String> = review
                 .findings
                 .iter()

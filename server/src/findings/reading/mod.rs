@@ -108,7 +108,8 @@ pub(super) fn read_finding(
         caused_by: fields.take("caused_by", &[]).as_ref().and_then(FindingId::from_value),
         native_severity,
         set_aside: fields.take_text("set_aside"),
-        extra: fields.object,
+        // In a map of its own size: the one that the others were taken out of keeps room for them all.
+        extra: fields.object.into_iter().collect(),
         id,
     };
     Ok(Read { finding, notes })

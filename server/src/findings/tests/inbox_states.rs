@@ -7,7 +7,8 @@ fn bytes(findings: Value) -> Vec<u8> {
 }
 
 fn titles(inbox: &Inbox) -> Vec<String> {
-    inbox.reviews().into_iter().flat_map(|(_, review)| review.findings).map(|finding| finding.title).collect()
+    let reviews = inbox.reviews().into_iter();
+    reviews.flat_map(|(_, review)| &review.findings).map(|finding| finding.title.clone()).collect()
 }
 
 #[test]

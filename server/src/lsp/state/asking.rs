@@ -52,12 +52,13 @@ impl State {
         let Some(finding) = finding else {
             return Err(invalid(format!("there is no finding `{name}`")));
         };
+        let report = finding.report();
         // The reports' folder is made on first use; that is the only thing here that changes.
         let _ = self.events.send(Event::Inner(Inner::ShowReport {
             fingerprint: finding.detail.fingerprint.clone(),
-            report: finding.report.clone(),
+            report: report.clone(),
         }));
-        Ok(Some(Value::String(finding.report.clone())))
+        Ok(Some(Value::String(report)))
     }
 
     /// The folders that a command is for.

@@ -8,12 +8,12 @@ use lsp_types::{
 use crate::engine::BufferEvent;
 
 use super::super::anchors::{Edit, Lines};
-use super::super::diagnostics::anchor_key;
+use super::super::diagnostics::{anchor_key, anchor_prefix};
 use super::super::documents::Document;
-use super::super::folders::{FolderId, folder_of, place};
+use super::super::folders::{FolderId, Touched, folder_of, place};
 use super::super::text::line_breaks;
 use super::super::watching::{CONFIGURATION, INBOX};
-use super::State;
+use super::{Inner, State};
 
 impl State {
     pub(super) fn opened(&mut self, params: DidOpenTextDocumentParams) {
@@ -35,8 +35,9 @@ impl State {
             return;
         };
         document.version = params.text_document.version;
+        let mut doubtful = false;
         for change in &params.content_changes {
-            self.move_findings(&uri, change);
+            doubtful |= self.move_findings(&uri, change);
             let encoding = self.capabilities.encoding;
             if let Some(document) = self.documents.get_mut(&uri) {
                 document.text.apply(change, encoding);
@@ -45,7 +46,37 @@ impl State {
         let Some(document) = self.documents.get(&uri) else { return };
         let (canonical, text) = (document.canonical.clone(), document.text.content().clone());
         self.forward(&canonical, |path| BufferEvent::Changed { path, text });
+        if doubtful && let Some(folder) = folder_of(&self.folders, &canonical) {
+            self.settle(folder.id);
+        }
         self.refresh_file(canonical);
+    }
+
+    /// Where a change may have moved findings otherwise than it was taken here, the engine's word is waited for: it says
+    /// nothing where it sees no difference to what it said last.
+    fn settle(&mut self, folder: FolderId) {
+        if let Some(again) = self.settling.get_mut(&folder) {
+            *again = true;
+            return;
+        }
+        let running = self.folders.iter().find(|known| known.id == folder).and_then(|known| known.running());
+        let Some(handle) = running.map(|running| running.handle.clone()) else { return };
+        self.settling.insert(folder, false);
+        self.spawn(async move {
+            handle.settled().await;
+            Inner::Settled(folder)
+        });
+    }
+
+    pub(super) fn settled(&mut self, folder: FolderId) {
+        if self.settling.remove(&folder) == Some(true) {
+            return self.settle(folder);
+        }
+        self.snapshot_changed(folder);
+        let prefix = anchor_prefix(folder);
+        self.anchors.forget(|key| !key.starts_with(&prefix));
+        let files = self.documents.all().map(|document| document.canonical.clone()).collect();
+        self.refresh_diagnostics(&Touched::Files(files));
     }
 
     pub(super) fn saved(&mut self, params: DidSaveTextDocumentParams) {
@@ -117,9 +148,12 @@ impl State {
         found
     }
 
-    fn move_findings(&mut self, uri: &Url, change: &TextDocumentContentChangeEvent) {
+    /// Says whether it is in doubt where findings are now.
+    fn move_findings(&mut self, uri: &Url, change: &TextDocumentContentChangeEvent) -> bool {
         // A whole new text says nothing about what moved; the engine compares.
-        let (Some(range), Some(document)) = (change.range, self.documents.get(uri)) else { return };
+        let (Some(range), Some(document)) = (change.range, self.documents.get(uri)) else {
+            return !self.anchors.is_empty();
+        };
         let encoding = self.capabilities.encoding;
         let at_end = encoding.units(document.text.line(range.start.line)) <= range.start.character;
         let edit = Edit { range, breaks: line_breaks(&change.text), starts_at_line_end: at_end };
@@ -131,8 +165,10 @@ impl State {
                 (key, lines, document.text.visible(first, encoding).start.character)
             })
             .collect();
+        let mut doubtful = false;
         for (key, lines, indent) in moves {
-            self.anchors.edited(&key, lines, edit, indent);
+            doubtful |= self.anchors.edited(&key, lines, edit, indent);
         }
+        doubtful
     }
 }

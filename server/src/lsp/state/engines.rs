@@ -101,13 +101,14 @@ impl State {
             }
         }
         self.refresh_diagnostics(&touched);
+        self.refresh_lenses();
+        self.offer_edits(id, &snapshot);
         self.statuses.refresh(id, &snapshot.status, workspace.as_deref(), &self.client);
         for token in self.loops.update(id, &snapshot) {
             self.create_progress(token);
         }
         let prompt = self.questions.update(id, &snapshot.questions);
         self.prompt(prompt);
-        self.refresh_lenses();
         self.retarget(id);
         self.apply_settings();
     }
@@ -159,6 +160,7 @@ impl State {
         self.followers.retain(|(of, _)| *of != id);
         self.loops.forget(id);
         self.statuses.forget(id);
+        self.edits_sent.retain(|(of, _), _| *of != id);
         let next = self.questions.update(id, &[]);
         self.prompt(next);
     }
@@ -166,19 +168,27 @@ impl State {
     /// `workspace/didChangeConfiguration`. Editors that keep their settings to themselves send `null` and are asked.
     pub(super) fn configure(&mut self, settings: Value) {
         if settings.is_null() {
-            if self.capabilities.gives_configuration {
-                let item = lsp_types::ConfigurationItem { scope_uri: None, section: Some("fixLoop".into()) };
-                let params = lsp_types::ConfigurationParams { items: vec![item] };
-                let asked = self.client.request::<request::WorkspaceConfiguration>(params);
-                self.spawn(async move {
-                    let first = asked.await.ok().and_then(|values| values.into_iter().next());
-                    Inner::Configured(first.unwrap_or(Value::Null))
-                });
-            }
+            return self.ask_for_settings();
+        }
+        match settings.get("fixLoop") {
+            Some(Value::Null) => self.configure_with(serde_json::json!({})),
+            Some(own) => self.configure_with(own.clone()),
+            None => self.configure_with(settings),
+        }
+    }
+
+    /// An editor that hands out its settings only when it is asked.
+    pub(super) fn ask_for_settings(&self) {
+        if !self.capabilities.gives_configuration {
             return;
         }
-        let own = settings.get("fixLoop").cloned().unwrap_or(settings);
-        self.configure_with(own);
+        let item = lsp_types::ConfigurationItem { scope_uri: None, section: Some("fixLoop".into()) };
+        let params = lsp_types::ConfigurationParams { items: vec![item] };
+        let asked = self.client.request::<request::WorkspaceConfiguration>(params);
+        self.spawn(async move {
+            let first = asked.await.ok().and_then(|values| values.into_iter().next());
+            Inner::Configured(first.unwrap_or(Value::Null))
+        });
     }
 
     pub(super) fn configure_with(&mut self, settings: Value) {
@@ -309,7 +319,7 @@ fn follow(
         }
         let _ = to_state.send(Event::Inner(Inner::EngineGone(id)));
     });
-    let mut notices = handle.notices();
+    let mut notices = handle.notices_from_the_start();
     let to_state = events.clone();
     tasks.spawn(async move {
         loop {

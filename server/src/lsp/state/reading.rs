@@ -107,7 +107,12 @@ impl State {
             let line = found.lines.map_or(0, |lines| lines.first);
             let range = text.visible(line, self.capabilities.encoding);
             let workspace = self.several_folders().then_some(found.folder.uri.as_str());
-            lenses.extend(lens::lenses(found.finding, range, workspace));
+            lenses.extend(lens::lenses(
+                found.finding,
+                found.snapshot.fixing_off.as_deref(),
+                range,
+                workspace,
+            ));
         }
         lenses
     }

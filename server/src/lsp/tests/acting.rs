@@ -51,6 +51,14 @@ async fn nothing_is_offered_where_other_kinds_are_asked_for() {
     ] {
         assert_eq!(!session.actions("src/a.py", 2, Some(only)).await.is_empty(), offered, "{only}");
     }
+    let at = json!({"line": 2, "character": 0});
+    let params = json!({
+        "textDocument": {"uri": session.uri("src/a.py")},
+        "range": {"start": at, "end": at},
+        "context": {"diagnostics": [], "only": []},
+    });
+    let actions = session.editor.request("textDocument/codeAction", params).await.unwrap();
+    assert_ne!(actions, json!([]), "an empty list asks for nothing in particular");
     session.finish().await;
 }
 

@@ -139,8 +139,9 @@ async fn a_report_is_returned_and_shown_where_the_editor_does_not_show_it_itself
     let mut session = start(json!({})).await;
     session.editor.diagnostics().await;
     let returned = session.editor.request("workspace/executeCommand", report(json!(1))).await;
-    assert_eq!(returned, Ok(json!("# Finding 1\n")));
-    assert_eq!(session.editor.next("window/showMessage").await.params["message"], "# Finding 1");
+    let whole = finding(1, 3, 4).report();
+    assert_eq!(returned, Ok(json!(whole)));
+    assert_eq!(session.editor.next("window/showMessage").await.params["message"], whole.trim());
     let error = session.editor.request("workspace/executeCommand", report(json!(99))).await.unwrap_err();
     assert_eq!(error["code"], -32602);
     session.finish().await;
@@ -151,7 +152,7 @@ async fn a_report_is_returned_and_shown_where_the_editor_does_not_show_it_itself
     let shown = session.editor.next("window/showDocument").await;
     let uri = lsp_types::Url::parse(shown.params["uri"].as_str().unwrap()).unwrap();
     let file = uri.to_file_path().unwrap();
-    assert_eq!(std::fs::read_to_string(&file).unwrap(), "# Finding 1\n");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), whole);
     assert!(!file.starts_with(session.folder.path()));
     session.editor.respond(&shown, json!({"success": true})).await;
     session.finish().await;

@@ -437,6 +437,7 @@ pub fn snapshot(root: &Path, findings: Vec<FindingView>) -> Snapshot {
         status: Status { revision: 1, counts, ..Status::default() },
         findings: findings.into_iter().map(Arc::new).collect(),
         questions: Vec::new(),
+        buffer_edits: Vec::new(),
         input_errors: Vec::new(),
         fixing_off: None,
         show: Show::Unconfirmed,
@@ -470,7 +471,7 @@ pub fn finding(id: u32, start: u32, end: u32) -> FindingView {
         standing: "open".into(),
         attempts: Vec::new(),
         cost_usd: None,
-        report: format!("# Finding {id}\n"),
+        history: String::new(),
         offers: Offers { fix: true, defer: true, dispute: true, ..Offers::default() },
     }
 }

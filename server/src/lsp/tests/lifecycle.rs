@@ -279,3 +279,57 @@ async fn an_engine_that_stops_is_said_and_its_findings_go() {
     assert_eq!(session.editor.diagnostics().await["diagnostics"], json!([]));
     session.editor.finish(Vec::new()).await;
 }
+
+#[tokio::test]
+async fn requests_that_begin_with_a_dollar_are_answered_and_arguments_may_be_null() {
+    let mut session = Session::start(Setup::default()).await;
+    let error = session.editor.request("$/noSuch", json!({})).await.unwrap_err();
+    assert_eq!(error["code"], -32601, "LSP: such requests get an error, such notifications are passed over");
+    session.editor.notify("$/noSuch", json!({})).await;
+    for params in
+        [json!({"command": "fix-loop.trust", "arguments": null}), json!({"command": "fix-loop.trust"})]
+    {
+        let id = session.editor.ask("workspace/executeCommand", params).await;
+        session.engine.command_done("trusted").await;
+        assert_eq!(session.editor.answer_to(id).await.unwrap()["message"], "trusted");
+    }
+    session.finish().await;
+}
+
+#[tokio::test]
+async fn the_server_ends_when_the_editors_process_has_though_the_pipe_is_open() {
+    let mut process = std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
+    let mut editor = lonely();
+    let params = json!({"processId": process.id(), "capabilities": {}});
+    editor.request("initialize", params).await.unwrap();
+    editor.notify("initialized", json!({})).await;
+    process.kill().unwrap();
+    process.wait().unwrap();
+    assert_eq!(editor.exit_code().await, 1);
+}
+
+#[tokio::test]
+async fn settings_are_asked_for_where_none_came_with_initialize() {
+    let capabilities = json!({"workspace": {"configuration": true}});
+    for (options, asked) in [
+        (json!({}), true),
+        (Value::Null, true),
+        (json!({"settings": {}}), false),
+        (json!({"settings": {"fixLoop": {"show": "all"}}}), false),
+    ] {
+        let setup =
+            Setup { capabilities: capabilities.clone(), options: options.clone(), ..Setup::default() };
+        let mut session = Session::start(setup).await;
+        let given = session.openings.recv().await.unwrap().1;
+        if asked {
+            assert_eq!(given, None);
+            let request = session.editor.next("workspace/configuration").await;
+            assert_eq!(request.params, json!({"items": [{"section": "fixLoop"}]}));
+            session.editor.respond(&request, json!([null])).await;
+        } else {
+            let own = options["settings"].get("fixLoop").unwrap_or(&options["settings"]);
+            assert_eq!(given.as_ref(), Some(own), "with or without the name of the section");
+        }
+        session.finish().await;
+    }
+}

@@ -6,6 +6,7 @@ mod commands;
 mod diagnosing;
 mod editor;
 mod lifecycle;
+mod merging;
 mod progress;
 mod reading;
 mod text;

@@ -66,6 +66,9 @@ async fn an_editor_without_markdown_gets_plain_text_and_why_fixing_is_off() {
         text.starts_with("P1: Finding 1\n") && text.contains("Fixing is off: No git repository."),
         "{text}"
     );
+    let params = json!({"textDocument": {"uri": session.uri("src/a.py")}});
+    let lenses = session.editor.request("textDocument/codeLens", params).await.unwrap();
+    assert_eq!(lenses[1]["command"]["title"], "Fixing is off: No git repository.", "{lenses}");
     session.finish().await;
 }
 
