@@ -12,138 +12,41 @@ use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema as acp;
 use agent_client_protocol::{Agent, ByteStreams, Client, Error};
-use tokio::sync::mpsc::{self, UnboundedSender};
+use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::timeout;
 use tokio_util::compat::{TokioAsyncReadCompatExt as _, TokioAsyncWriteCompatExt as _};
 
 use super::desk::Desk;
-use super::excerpt;
-use super::failure::{FailureClass, classify, reads_as_error};
+use super::failure::{FailureClass, reads_as_error};
 use super::follow_up::{follow_up, missing_from};
-use super::outcome::{Outcome, Usage};
+use super::outcome::Usage;
 use super::parse::{ReportProblem, parse_report};
-use super::report::Report;
-use super::run::{Dispatch, GRACE, KEEP, LEAST};
+use super::run::{Dispatch, LEAST};
 use super::seen::{End, Said, Seen};
 use super::stream::Progress;
-use crate::process::{Conversation, How, Spec, Watch};
+use super::talking::{FAREWELL, Talk, messages_only};
+use crate::process::Conversation;
 
-/// How long an agent may take to end by itself once nothing more is asked of it.
-const FAREWELL: Duration = Duration::from_secs(2);
 /// How long one may take to say hello. Some are fetched and started by the command that names them; a program that speaks
 /// something else would be waited for until its limit.
 const GREETING: Duration = Duration::from_secs(180);
 
 /// The client's side of one conversation.
-struct Table {
+pub(super) struct Table {
     desk: Desk,
     progress: Option<UnboundedSender<Progress>>,
     session: OnceLock<acp::SessionId>,
     seen: Mutex<Seen>,
 }
 
-/// How the conversation ended.
-enum Talk {
-    Report(Box<Report>),
-    Problem(ReportProblem),
-    Failed {
-        message: String,
-        /// Where the protocol itself says whose it is.
-        class: Option<FailureClass>,
-    },
-}
-
 impl Dispatch<'_> {
-    pub(super) async fn acp(mut self, command: Vec<String>) -> Outcome {
-        let table = Arc::new(Table {
-            desk: Desk::new(&self.job.cwd, &self.job.brief, &self.job.buffers),
-            progress: self.progress.clone(),
-            session: OnceLock::new(),
-            seen: Mutex::default(),
-        });
-        let spec = Spec {
-            argv: command,
-            cwd: self.job.cwd.clone(),
-            env: self.environment(&[]),
-            stdin: Vec::new(),
-            limit: self.remaining(),
-            grace: GRACE,
-            keep: KEEP,
-        };
-        let stop = self.cancel.child_token();
-        let (sender, mut lines) = mpsc::unbounded_channel();
-        let watch = Watch { started: self.job.started.take(), lines: Some(sender) };
-        let (conversation, running) = self.supervisor.converse(spec, &stop, watch);
-        let mut transcript = self.transcript.take();
-        let follow = async {
-            while let Some(line) = lines.recv().await {
-                if let Some(transcript) = &mut transcript {
-                    transcript.line(&line);
-                }
-            }
-        };
-        let talk = self.talk(conversation, table.clone());
-        let both = async {
-            tokio::pin!(running);
-            tokio::pin!(talk);
-            tokio::select! {
-                // What the agent still said before it ended is on its way.
-                ended = &mut running => (ended, timeout(FAREWELL, &mut talk).await.ok()),
-                talk = &mut talk => {
-                    // Its input is closed now, and most agents end by that; the others are ended. One that broke off is
-                    // about to end with a code that says more.
-                    let patience = if matches!(talk, Talk::Failed { .. }) { 5 * FAREWELL } else { FAREWELL };
-                    if let Ok(ended) = timeout(patience, &mut running).await {
-                        (ended, Some(talk))
-                    } else {
-                        stop.cancel();
-                        ((&mut running).await, Some(talk))
-                    }
-                }
-            }
-        };
-        let ((ended, talk), ()) = tokio::join!(both, follow);
-        self.transcript = transcript;
-        self.leftovers = ended.leftovers;
-        let seen = std::mem::take(&mut *table.seen());
-        self.usage = seen.usage;
-        self.denied.clone_from(&seen.denied);
-        let last_words = excerpt::last_line(&ended.stderr.text(), 300);
-        let result = match (&ended.how, talk) {
-            (How::Cancelled, _) if self.cancel.is_cancelled() => {
-                Err(self.failure(FailureClass::Cancelled, "cancelled"))
-            }
-            (How::OverLimit | How::NotStarted { .. }, _) => Err(self
-                .not_its_own(&ended.how, &last_words)
-                .unwrap_or_else(|| self.failure(FailureClass::Agent, "it ended early"))),
-            (_, Some(Talk::Report(report))) => Ok(seen.with_refusals(*report)),
-            (_, Some(Talk::Problem(problem))) => Err(self.unreported(problem)),
-            (_, Some(Talk::Failed { message, class: Some(class) })) => Err(self.failure(class, message)),
-            // What it says on its way out tells more than what its silence looks like from here.
-            (How::Exited(code), _) if *code != 0 && !last_words.is_empty() => {
-                let message = format!("it ended with exit code {code}: {last_words}");
-                Err(self.failure(classify(None, &last_words), message))
-            }
-            (_, Some(Talk::Failed { message, class: None })) => {
-                Err(self.failure(classify(None, &message), message))
-            }
-            (How::Exited(code), None) => {
-                let message = format!("it ended with exit code {code} in the middle of the conversation");
-                Err(self.failure(FailureClass::Agent, excerpt::with_last(message, &last_words)))
-            }
-            (how, None) => {
-                let failure = self.not_its_own(how, &last_words);
-                Err(failure.unwrap_or_else(|| self.failure(FailureClass::Agent, "it ended early")))
-            }
-        };
-        self.end(result)
-    }
-
-    async fn talk(&self, conversation: Conversation, table: Arc<Table>) -> Talk {
-        let io = ByteStreams::new(conversation.input.compat_write(), conversation.output.compat());
+    pub(super) async fn talk(&self, conversation: Conversation, table: Arc<Table>) -> Talk {
+        let (clean, output) = tokio::io::duplex(64 * 1024);
+        let cleaning = messages_only(conversation.output, clean);
+        let io = ByteStreams::new(conversation.input.compat_write(), output.compat());
         let (updates, permissions, reads, writes) =
             (table.clone(), table.clone(), table.clone(), table.clone());
-        let outcome = Client
+        let talking = Client
             .v1()
             .name("fix-loop")
             .on_receive_notification(
@@ -177,8 +80,13 @@ impl Dispatch<'_> {
                 },
                 agent_client_protocol::on_receive_request!(),
             )
-            .connect_with(io, async |connection: ConnectionTo<Agent>| self.session(&connection, &table).await)
-            .await;
+            .connect_with(io, async |connection: ConnectionTo<Agent>| {
+                self.session(&connection, &table).await
+            });
+        let outcome = tokio::select! {
+            outcome = talking => outcome,
+            never = cleaning => match never {},
+        };
         outcome.unwrap_or_else(|error| {
             let account = error.code == acp::ErrorCode::AuthRequired;
             let message = match table.seen().logins.as_slice() {
@@ -200,15 +108,15 @@ impl Dispatch<'_> {
                 format!("it did not answer within {seconds} seconds; does this command speak the protocol?");
             return Ok(Talk::Failed { message, class: Some(FailureClass::Environment) });
         };
-        let greeting = greeting?;
-        if greeting.protocol_version != ProtocolVersion::V1 {
-            let theirs = greeting.protocol_version;
-            let message = format!(
-                "it speaks version {theirs} of the Agent Client Protocol, and Fix Loop speaks version 1; another version \
-                 of it may do"
-            );
-            return Ok(Talk::Failed { message, class: Some(FailureClass::Environment) });
-        }
+        let greeting = match greeting {
+            // The crate compares the versions.
+            Err(error) if words(&error).contains("protocol version") => {
+                let message =
+                    format!("it speaks another version of the Agent Client Protocol ({})", words(&error));
+                return Ok(Talk::Failed { message, class: Some(FailureClass::Environment) });
+            }
+            greeting => greeting?,
+        };
         table.seen().logins = greeting.auth_methods.iter().map(|one| one.name().to_owned()).collect();
         let session =
             connection.send_request(acp::NewSessionRequest::new(self.job.cwd.clone())).block_task().await?;
@@ -370,7 +278,16 @@ fn changes_files(kind: acp::ToolKind) -> bool {
 }
 
 impl Table {
-    fn seen(&self) -> MutexGuard<'_, Seen> {
+    pub(super) fn new(dispatch: &Dispatch<'_>) -> Self {
+        Table {
+            desk: Desk::new(&dispatch.job.cwd, &dispatch.job.brief, &dispatch.job.buffers),
+            progress: dispatch.progress.clone(),
+            session: OnceLock::new(),
+            seen: Mutex::default(),
+        }
+    }
+
+    pub(super) fn seen(&self) -> MutexGuard<'_, Seen> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -501,5 +418,30 @@ impl Table {
 
     fn known(&self, session: &acp::SessionId) -> Result<(), String> {
         if self.is_ours(session) { Ok(()) } else { Err(format!("there is no session {session}")) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agents::{AgentSpec, Kind, Role};
+    use crate::process::{Cancel, Supervisor};
+
+    #[tokio::test(start_paused = true)]
+    async fn a_program_that_never_answers_is_not_waited_for_until_its_limit() {
+        let agent = AgentSpec::new("mine", Kind::Acp { command: vec!["cat".into()] });
+        let (supervisor, cancel) = (Supervisor::new("fix-loop"), Cancel::new());
+        let mut job = crate::agents::tests::job(Role::Fixer, agent);
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        job.transcript_dir = folder.path().to_owned();
+        let dispatch = Dispatch::new(job, &supervisor, &cancel, None);
+        let (input, _silent) = tokio::io::duplex(1 << 20);
+        let (_open, output) = tokio::io::duplex(1 << 20);
+        let began = tokio::time::Instant::now();
+        let talk = dispatch.talk(Conversation { input, output }, Arc::new(Table::new(&dispatch))).await;
+        let Talk::Failed { message, class } = talk else { panic!("nobody answered") };
+        assert_eq!(class, Some(FailureClass::Environment));
+        assert!(message.contains("does this command speak the protocol?"), "{message}");
+        assert_eq!(began.elapsed(), GREETING);
     }
 }

@@ -39,6 +39,7 @@ pub mod schema;
 mod seen;
 pub mod stream;
 pub mod suggested;
+mod talking;
 mod transcript;
 
 #[cfg(test)]

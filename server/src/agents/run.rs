@@ -13,6 +13,7 @@ use super::failure::{Failure, FailureClass, classify};
 use super::follow_up::{follow_up, missing_from};
 use super::outcome::{Outcome, Usage};
 use super::parse::{ReportProblem, parse_report, parse_value};
+use super::probe::outdated;
 use super::report::Report;
 use super::stream::{Output, Progress, Reading};
 use super::transcript::{Transcript, path_of};
@@ -106,7 +107,7 @@ enum Turn {
 }
 
 impl<'a> Dispatch<'a> {
-    fn new(
+    pub(super) fn new(
         job: Job,
         supervisor: &'a Supervisor,
         cancel: &'a Cancel,
@@ -333,9 +334,26 @@ impl<'a> Dispatch<'a> {
             Turn::Problem(problem) => Err(self.unreported(problem)),
             Turn::Failed(failure) => Err(failure),
         };
-        match (result, incomplete) {
-            (Err(failure), Some(report)) if failure.class == FailureClass::NoReport => self.end(Ok(*report)),
-            (result, _) => self.end(result),
+        let result = match (result, incomplete) {
+            (Err(failure), Some(report)) if failure.class == FailureClass::NoReport => Ok(*report),
+            (Err(failure), _) => Err(self.unless_outdated(failure).await),
+            (result, _) => result,
+        };
+        self.end(result)
+    }
+
+    /// What an old program does with arguments that it does not know looks like anything. Its version is only asked for
+    /// where nothing else is to blame.
+    async fn unless_outdated(&self, failure: Failure) -> Failure {
+        if !matches!(failure.class, FailureClass::Agent | FailureClass::NoReport) {
+            return failure;
+        }
+        match outdated(&self.job.agent, self.supervisor, &self.job.cwd).await {
+            Some(message) => {
+                let advice = format!("update {}, then try again", self.job.agent.name);
+                Failure { advice, ..self.failure(FailureClass::Environment, message) }
+            }
+            None => failure,
         }
     }
 

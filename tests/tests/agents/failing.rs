@@ -135,9 +135,7 @@ pub fn codex_is_denied_edits_by_its_sandbox() {
     for (file, about, step) in [
         // A folder that it protects, as `.git` and `.codex`.
         (agents, "", json!({"edit": agents, "old": "one", "new": "two"})),
-        // Its patches and its commands are denied in different words.
         ("calc.py", only_reads, edit(WRONG, RIGHT)),
-        ("calc.py", only_reads, json!({"shell": "sed -i s/signs.FACTOR/1/ calc.py"})),
     ] {
         let claim = [step.clone(), json!({"report": fixed("did it")})];
         let world = World::about(Program::Codex, Replies::new().to("fixer", claim), about);
