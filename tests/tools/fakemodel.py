@@ -209,7 +209,7 @@ def act(step, tools):
         name = first(tools, "Read", "read", "read_file")
         return call(tools, name, path=(PATH, step["read"])) if name else shell(tools, "cat " + step["read"])
     if "edit" in step:
-        name = first(tools, "Edit", "edit", "replace") or (None if first(tools, "apply_patch", "exec_command", "shell_command") else "Edit")
+        name = first(tools, "Edit", "edit", "replace") or (None if first(tools, "apply_patch", "exec_command", "shell_command", "shell") else "Edit")
         if name:
             return call(tools, name, path=(PATH, step["edit"]), old=(["old_string", "oldString"], step["old"]),
                         new=(["new_string", "newString"], step["new"]))
@@ -220,7 +220,7 @@ def act(step, tools):
         code = "p=%r;s=open(p).read().replace(%r,%r);open(p,'w').write(s)" % (step["edit"], step["old"], step["new"])
         return shell(tools, "python3 - <<'END'\n" + code + "\nEND")
     if "write" in step:
-        name = first(tools, "Write", "write", "write_file") or (None if first(tools, "exec_command", "shell_command") else "Write")
+        name = first(tools, "Write", "write", "write_file") or (None if first(tools, "exec_command", "shell_command", "shell") else "Write")
         if name:
             return call(tools, name, path=(PATH, step["write"]), text=(["content", "contents"], step["text"]))
         return shell(tools, "cat > %s <<'END'\n%s\nEND" % (step["write"], step["text"]))

@@ -27,3 +27,8 @@ pub(super) fn last_line(text: &str, limit: usize) -> String {
     let text = crate::process::clean(text);
     head(text.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default(), limit)
 }
+
+/// What happened, and what was said last.
+pub(super) fn with_last(message: String, last_words: &str) -> String {
+    if last_words.is_empty() { message } else { format!("{message}; last: {last_words}") }
+}

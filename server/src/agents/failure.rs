@@ -72,6 +72,14 @@ impl Failure {
         Failure { class, message: excerpt::head(message.into().trim(), 600), advice }
     }
 
+    /// An agent that may not do what it was asked to.
+    pub(super) fn not_allowed(agent: &str, denied: &[String]) -> Self {
+        let message = format!("it was not allowed to edit {}", denied.join(", "));
+        let advice =
+            format!("allow {agent} to edit files here (its own permission settings or its sandbox deny it)");
+        Failure { advice, ..Failure::new(FailureClass::Environment, agent, message) }
+    }
+
     /// A program that could not be started.
     pub(super) fn not_started(agent: &str, kind: NotStarted, message: &str) -> Self {
         let failure = Failure::new(FailureClass::Environment, agent, message);
@@ -190,4 +198,12 @@ pub(super) fn classify(status: Option<u64>, text: &str) -> FailureClass {
     } else {
         FailureClass::Agent
     }
+}
+
+/// Prose that is an agent's error message and not a model's.
+pub(super) fn reads_as_error(text: &str) -> bool {
+    let text = text.trim_start().to_lowercase();
+    ["api error", "error:", "failed to authenticate", "invalid api key", "request failed", "stream error"]
+        .iter()
+        .any(|start| text.starts_with(start))
 }

@@ -131,6 +131,8 @@ fn codex() -> Cli {
         resume: strings(&["resume", "{session}"]),
         prompt: strings(&["-"]),
         output: Output::Codex,
+        // The first whose `--json` writes these items.
+        oldest: Some([0, 44, 0]),
         ..Cli::plain(strings(&["codex"]))
     }
 }

@@ -94,6 +94,14 @@ pub async fn probe_within(
     Probe { program: Some(program), version: Some(said).filter(|said| !said.is_empty()), problem }
 }
 
+/// Why an agent's program is too old, if it is.
+pub(super) async fn outdated(spec: &AgentSpec, supervisor: &Supervisor, cwd: &Path) -> Option<String> {
+    let Kind::Cli(cli) = &spec.kind else { return None };
+    let oldest = cli.oldest?;
+    let version = probe(spec, supervisor, cwd).await.version?;
+    too_old(spec.program()?, &version, Some(oldest))
+}
+
 /// Whether a program is from before what its preset asks of it. A version that cannot be read is no reason against it.
 fn too_old(name: &str, said: &str, oldest: Option<[u32; 3]>) -> Option<String> {
     let (oldest, found) = (oldest?, version(said)?);

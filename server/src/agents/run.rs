@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc::{self, UnboundedSender};
 use tokio::sync::oneshot;
 
@@ -12,8 +11,10 @@ use super::brief::Brief;
 use super::buffers::Buffers;
 use super::failure::{Failure, FailureClass, classify};
 use super::follow_up::{follow_up, missing_from};
+use super::outcome::{Outcome, Usage};
 use super::parse::{ReportProblem, parse_report, parse_value};
-use super::report::{FixStatus, Report};
+use super::probe::outdated;
+use super::report::Report;
 use super::stream::{Output, Progress, Reading};
 use super::transcript::{Transcript, path_of};
 use super::{excerpt, prompt, schema, suggested};
@@ -41,36 +42,6 @@ pub struct Job {
     pub started: Option<oneshot::Sender<Identity>>,
 }
 
-/// How a dispatch ended.
-#[derive(Debug)]
-pub struct Outcome {
-    pub result: Result<Report, Failure>,
-    pub usage: Usage,
-    pub elapsed: Duration,
-    /// Processes that the agent left behind and that were ended.
-    pub leftovers: u32,
-}
-
-/// What a dispatch cost, as far as the agent says.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Usage {
-    pub cost_usd: Option<f64>,
-    pub tokens: Option<u64>,
-}
-
-impl Usage {
-    pub(super) fn add(&mut self, other: Usage) {
-        self.cost_usd = match (self.cost_usd, other.cost_usd) {
-            (Some(one), Some(two)) => Some(one + two),
-            (one, two) => one.or(two),
-        };
-        self.tokens = match (self.tokens, other.tokens) {
-            (Some(one), Some(two)) => Some(one.saturating_add(two)),
-            (one, two) => one.or(two),
-        };
-    }
-}
-
 pub(super) const GRACE: Duration = Duration::from_secs(5);
 /// A follow-up that could not even start up in this time is not begun.
 pub(super) const LEAST: Duration = Duration::from_secs(1);
@@ -92,6 +63,7 @@ pub async fn run(
         usage: Usage::default(),
         elapsed: began.elapsed(),
         leftovers: 0,
+        denied: None,
     };
     if job.brief.is_empty() {
         return fail(FailureClass::Environment, "the brief is empty, so there is nothing to dispatch");
@@ -105,6 +77,7 @@ pub async fn run(
             usage: Usage::default(),
             elapsed: began.elapsed(),
             leftovers: 0,
+            denied: None,
         },
         Kind::Command { command } => Dispatch::new(job, supervisor, cancel, progress).command(command).await,
         Kind::Cli(cli) => Dispatch::new(job, supervisor, cancel, progress).cli(&cli).await,
@@ -121,6 +94,7 @@ pub(super) struct Dispatch<'a> {
     limit: Duration,
     pub(super) leftovers: u32,
     pub(super) usage: Usage,
+    pub(super) denied: Vec<String>,
     pub(super) transcript: Option<Transcript>,
 }
 
@@ -133,7 +107,7 @@ enum Turn {
 }
 
 impl<'a> Dispatch<'a> {
-    fn new(
+    pub(super) fn new(
         job: Job,
         supervisor: &'a Supervisor,
         cancel: &'a Cancel,
@@ -150,6 +124,7 @@ impl<'a> Dispatch<'a> {
             limit,
             leftovers: 0,
             usage: Usage::default(),
+            denied: Vec::new(),
             transcript: Some(transcript),
         }
     }
@@ -166,7 +141,14 @@ impl<'a> Dispatch<'a> {
             }
             transcript.close();
         }
-        Outcome { result, usage: self.usage, elapsed: self.began.elapsed(), leftovers: self.leftovers }
+        Outcome {
+            result,
+            usage: self.usage,
+            elapsed: self.began.elapsed(),
+            leftovers: self.leftovers,
+            denied: (!self.denied.is_empty())
+                .then(|| Failure::not_allowed(&self.job.agent.name, &self.denied)),
+        }
     }
 
     pub(super) fn failure(&self, class: FailureClass, message: impl Into<String>) -> Failure {
@@ -245,8 +227,7 @@ impl<'a> Dispatch<'a> {
 
     /// What is the same for every program: endings that are not its own.
     pub(super) fn not_its_own(&self, how: &How, last_words: &str) -> Option<Failure> {
-        let with_words =
-            |text: String| if last_words.is_empty() { text } else { format!("{text}; last: {last_words}") };
+        let with_words = |text: String| excerpt::with_last(text, last_words);
         Some(match how {
             How::Exited(_) => return None,
             How::NotStarted { kind, message } => Failure::not_started(&self.job.agent.name, *kind, message),
@@ -316,6 +297,7 @@ impl<'a> Dispatch<'a> {
         let (mut turn, mut reading) = loop {
             let (turn, reading) = self.turn(cli, &text, schema_argument.as_deref(), None).await;
             self.account(&reading, None);
+            self.denied.extend(reading.denied.iter().cloned());
             tries -= 1;
             match &turn {
                 Turn::Failed(failure)
@@ -348,13 +330,30 @@ impl<'a> Dispatch<'a> {
             self.account(&reading, Some(before));
         }
         let result = match turn {
-            Turn::Report(report) => self.unless_denied(*report, &reading),
+            Turn::Report(report) => Ok(*report),
             Turn::Problem(problem) => Err(self.unreported(problem)),
             Turn::Failed(failure) => Err(failure),
         };
-        match (result, incomplete) {
-            (Err(failure), Some(report)) if failure.class == FailureClass::NoReport => self.end(Ok(*report)),
-            (result, _) => self.end(result),
+        let result = match (result, incomplete) {
+            (Err(failure), Some(report)) if failure.class == FailureClass::NoReport => Ok(*report),
+            (Err(failure), _) => Err(self.unless_outdated(failure).await),
+            (result, _) => result,
+        };
+        self.end(result)
+    }
+
+    /// What an old program does with arguments that it does not know looks like anything. Its version is only asked for
+    /// where nothing else is to blame.
+    async fn unless_outdated(&self, failure: Failure) -> Failure {
+        if !matches!(failure.class, FailureClass::Agent | FailureClass::NoReport) {
+            return failure;
+        }
+        match outdated(&self.job.agent, self.supervisor, &self.job.cwd).await {
+            Some(message) => {
+                let advice = format!("update {}, then try again", self.job.agent.name);
+                Failure { advice, ..self.failure(FailureClass::Environment, message) }
+            }
+            None => failure,
         }
     }
 
@@ -445,23 +444,6 @@ impl<'a> Dispatch<'a> {
                 Turn::Failed(self.failure(classify(None, &message), &message))
             }
             Err(problem) => Turn::Problem(problem),
-        }
-    }
-
-    /// "Fixed" from an agent that was denied every edit is the environment's failure, not an attempt.
-    fn unless_denied(&self, report: Report, reading: &Reading) -> Result<Report, Failure> {
-        match &report {
-            Report::Fix(fix)
-                if fix.status == FixStatus::Fixed && reading.edits == 0 && !reading.denied.is_empty() =>
-            {
-                let message = format!("it was not allowed to edit {}", reading.denied.join(", "));
-                let advice = format!(
-                    "allow {} to edit files here (its own permission settings deny it)",
-                    self.job.agent.name
-                );
-                Err(Failure { advice, ..self.failure(FailureClass::Environment, message) })
-            }
-            _ => Ok(report),
         }
     }
 }

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::lenient::as_text;
-use super::run::Usage;
-use super::{excerpt, parse};
+use super::outcome::Usage;
+use super::{denials, excerpt, parse};
 
 /// The format of an agent's standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,7 +132,12 @@ impl Reading {
                     self.claude(&event);
                 }
             }
-            Output::Claude | Output::Codex | Output::Opencode => {}
+            Output::Codex => {
+                for target in denials::in_codex_log(stderr) {
+                    self.deny(&target);
+                }
+            }
+            Output::Claude | Output::Opencode => {}
         }
         if self.error.is_none()
             && self.text.is_none()
@@ -188,7 +193,8 @@ impl Reading {
                     let (_, target) = self.open_edits.swap_remove(at);
                     if block.get("is_error") != Some(&Value::Bool(true)) {
                         self.edits += 1;
-                    } else if reads_as_denial(&block.get("content").map(as_text).unwrap_or_default()) {
+                    } else if denials::reads_as_denial(&block.get("content").map(as_text).unwrap_or_default())
+                    {
                         self.deny(&target);
                     }
                 }
@@ -289,12 +295,20 @@ impl Reading {
                         changes.into_iter().flatten().filter_map(|change| change.get("path")).map(as_text);
                     let paths: Vec<String> = paths.collect();
                     if failed {
-                        let short: Vec<String> = paths.iter().map(|path| self.short(path)).collect();
-                        self.denied.extend(short);
+                        for path in &paths {
+                            self.deny(path);
+                        }
                     } else {
                         self.edits += u32::try_from(paths.len()).unwrap_or(0);
                     }
                     paths.into_iter().map(|path| self.progress("edit", Some(path))).collect()
+                }
+                Some("command_execution") if field("status") == Some("failed") => {
+                    let output = field("aggregated_output").unwrap_or_default();
+                    if let Some(line) = denials::in_output(output, &self.workspace) {
+                        self.deny(&line);
+                    }
+                    Vec::new()
                 }
                 _ => Vec::new(),
             },
@@ -403,14 +417,6 @@ impl Reading {
 
 fn sum(object: &Value, keys: &[&str]) -> u64 {
     keys.iter().filter_map(|key| object.get(key).and_then(Value::as_u64)).sum()
-}
-
-/// Why an edit failed, where the person's own settings forbid it. Not every program lists these at its end.
-fn reads_as_denial(text: &str) -> bool {
-    let text = text.to_lowercase();
-    ["permission", "no such tool available", "is disabled for this session"]
-        .iter()
-        .any(|words| text.contains(words))
 }
 
 fn is_edit(tool: &str) -> bool {

@@ -153,6 +153,10 @@ pub(super) fn event(
     outcome: agents::Outcome,
     changes: crate::protocol::Changes,
 ) -> Event {
+    let outcome = match changes.in_scope.is_empty() && changes.out_of_scope.is_empty() {
+        true => outcome.without_changes(),
+        false => outcome,
+    };
     let spent = Spent { cost_usd: outcome.usage.cost_usd, tokens: outcome.usage.tokens };
     let asked_of: Vec<(FindingKey, String)> =
         briefed.iter().map(|one| (one.key.clone(), one.criterion.clone())).collect();

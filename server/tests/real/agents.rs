@@ -6,8 +6,8 @@ use std::time::Duration;
 use fix_loop::agents::brief::SchemaVersion;
 use fix_loop::agents::report::{FixStatus, Verdict};
 use fix_loop::agents::{
-    AgentSpec, Brief, FailureClass, Job, Outcome, ProtocolName, Report, Role, probe, probe_within, run,
-    schema,
+    AgentSpec, Brief, FailureClass, Job, Kind, Outcome, ProtocolName, Report, Role, preset, probe,
+    probe_within, run, schema,
 };
 use fix_loop::process::{Cancel, Identity, Supervisor, is_alive};
 use serde_json::json;
@@ -348,4 +348,30 @@ async fn a_probe_does_not_wait_for_a_program_that_hangs_and_leaves_none() {
     let problem = probed.problem.expect("it never answered");
     assert!(problem.contains("did not answer within 0.5 seconds"), "{problem}");
     assert_eq!(reading.join().unwrap(), "");
+}
+
+#[tokio::test]
+async fn an_outdated_program_that_gives_no_report_is_the_environments_failure() {
+    for (version, class) in
+        [("codex-cli 0.43.9", FailureClass::Environment), ("codex-cli 0.44.0", FailureClass::NoReport)]
+    {
+        let place = Place::new();
+        let program = place.root.path().join("codex");
+        std::fs::write(
+            &program,
+            format!("#!/bin/sh\n[ \"$1\" = --version ] && echo '{version}'\ncat > /dev/null\n"),
+        )
+        .unwrap();
+        std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let mut agent = preset("codex").unwrap();
+        let Kind::Cli(cli) = &mut agent.kind else { panic!("it is a command line") };
+        cli.program = vec![program.display().to_string()];
+        let job = place.job(brief(Role::Fixer, ProtocolName::Bounded, &place.repo()), agent);
+        let failure = run(job, &supervisor(), &Cancel::new(), None).await.result.unwrap_err();
+        assert_eq!(failure.class, class, "{failure:?}");
+        if class == FailureClass::Environment {
+            assert!(failure.message.contains("0.43.9 is too old") && failure.message.contains("0.44.0"));
+            assert!(failure.advice.contains("update codex"), "{failure:?}");
+        }
+    }
 }

@@ -65,7 +65,7 @@ fn a_fix_written_through_the_client_is_staged_and_a_write_out_of_scope_is_refuse
     assert_eq!((&report["resolved"], &report["evidence"]), (&json!(["f1"]), &json!({"f1": "proven"})));
     let answers = acp.answers();
     assert_eq!(answers[0]["error"], Value::Null, "in scope");
-    assert_eq!(answers[1]["text"], "no");
+    assert_eq!(answers[1]["text"], "reject_once");
     for (answer, words) in answers[2..6].iter().zip(["scope", "scope", "outside of the workspace", "scope"]) {
         assert!(answer["error"].as_str().is_some_and(|error| error.contains(words)), "{answer}");
     }
@@ -91,7 +91,7 @@ fn an_approved_file_may_be_written_through_the_client() {
         answers[0]["error"].as_str().is_some_and(|error| error.contains("needs_scope_expansion")),
         "{answers:?}"
     );
-    assert_eq!((&answers[2]["text"], &answers[3]["error"]), (&json!("yes"), &Value::Null));
+    assert_eq!((&answers[2]["text"], &answers[3]["error"]), (&json!("allow_once"), &Value::Null));
     acp.project.assert_staged(
         "",
         "diff --git a/signs.py b/signs.py\n--- a/signs.py\n+++ b/signs.py\n@@ -1 +1 @@\n-FACTOR = -1\n+FACTOR = 1\n",

@@ -6,7 +6,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::process::{Command, Stdio};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Instant;
 
 use fix_loop::agents::{Brief, ProtocolName, prompt, schema};
@@ -164,6 +165,7 @@ fn by_hand(program: Program, brief: &str, replies: Replies) -> Option<(u64, Vec<
     let schema = schema(fix_loop::agents::Role::Fixer, ProtocolName::Bounded).to_string();
     let world = World::started(program, |repo| replies.start(repo), CHECK, |_| {});
     let arguments: Vec<&str> = match program {
+        Program::ClaudeAcp => vec![],
         Program::Claude => vec![
             "-p",
             "--output-format=json",
@@ -175,20 +177,53 @@ fn by_hand(program: Program, brief: &str, replies: Replies) -> Option<(u64, Vec<
         Program::Codex => vec!["exec", "--skip-git-repo-check", "-s", "workspace-write", "-"],
         _ => return None,
     };
-    let mut command = Command::new(program.path());
-    command.args(arguments).current_dir(world.repo.root()).stdin(Stdio::piped());
-    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let over_acp = program == Program::ClaudeAcp;
+    let mut command = if over_acp { Command::new("node") } else { Command::new(program.path()) };
+    if over_acp {
+        command.arg(program.path()).stdout(Stdio::piped());
+    } else {
+        command.stdout(Stdio::null());
+    }
+    command.args(arguments).current_dir(world.repo.root()).stdin(Stdio::piped()).stderr(Stdio::null());
     world.repo.isolate(&mut command);
     let began = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970");
     let mut child = command.spawn().expect("it is installed");
     let moved = brief.replace(&workspace_of(brief), &world.repo.root().display().to_string());
     let stdin = child.stdin.take().expect("it is piped");
-    std::io::Write::write_all(&mut { stdin }, moved.as_bytes()).expect("it reads");
+    match child.stdout.take() {
+        Some(stdout) => ask_over_acp(stdin, stdout, &world.repo.root().display().to_string(), &moved),
+        None => { stdin }.write_all(moved.as_bytes()).expect("it reads"),
+    }
     assert!(child.wait().expect("it is our child").success());
     assert!(world.repo.read("calc.py").contains(RIGHT), "by hand the same is done");
     let requests = world.model.all_requests();
     let first = requests.iter().filter_map(|request| request["at"].as_u64()).min().expect("it asked");
     Some((first.saturating_sub(began.as_millis() as u64), requests))
+}
+
+/// What the smallest client says, who allows everything.
+fn ask_over_acp(mut stdin: ChildStdin, stdout: ChildStdout, cwd: &str, prompt: &str) {
+    let mut lines = BufReader::new(stdout).lines();
+    let mut say = |message: Value| writeln!(stdin, "{message}").expect("it reads");
+    let request = |id: u32, method: &str, params: Value| json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+    let files = json!({"readTextFile": false, "writeTextFile": false});
+    say(request(1, "initialize", json!({"protocolVersion": 1, "clientCapabilities": {"fs": files}})));
+    say(request(2, "session/new", json!({"cwd": cwd, "mcpServers": []})));
+    loop {
+        let line = lines.next().expect("it goes on").expect("it is text");
+        let message: Value = serde_json::from_str(&line).expect("each line is JSON");
+        if message["method"] == "session/request_permission" {
+            let outcome = json!({"outcome": "selected", "optionId": "allow"});
+            say(json!({"jsonrpc": "2.0", "id": message["id"], "result": {"outcome": outcome}}));
+        } else if message["id"] == 2 {
+            let prompt = json!([{"type": "text", "text": prompt}]);
+            let session = &message["result"]["sessionId"];
+            say(request(3, "session/prompt", json!({"sessionId": session, "prompt": prompt})));
+        } else if message["id"] == 3 {
+            assert_eq!(message["result"]["stopReason"], "end_turn", "{message}");
+            return;
+        }
+    }
 }
 
 fn workspace_of(brief: &str) -> String {

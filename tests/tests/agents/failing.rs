@@ -1,6 +1,6 @@
 //! Agents that cannot do their work: whose fault it is, what to do, and that it is never an attempt.
 
-use fix_loop_tests::Replies;
+use fix_loop_tests::{Replies, finding};
 use serde_json::{Value, json};
 
 use super::world::{Program, RIGHT, WRONG, World, edit, fixed};
@@ -8,10 +8,10 @@ use super::world::{Program, RIGHT, WRONG, World, edit, fixed};
 /// Ends the agent's own patience early; the limit is for the hanging one.
 fn impatient(program: Program, limit: &str) -> String {
     let retries = match program {
-        Program::Claude => "env = { CLAUDE_CODE_MAX_RETRIES = \"1\" }\n",
+        Program::Claude | Program::ClaudeAcp => "env = { CLAUDE_CODE_MAX_RETRIES = \"1\" }\n",
         _ => "",
     };
-    format!("[agents.{}]\n{retries}{limit}", program.name())
+    format!("{retries}{limit}")
 }
 
 /// Runs once, and gives the report and the question that is open in the end. The tree is as it was.
@@ -46,7 +46,7 @@ pub fn failures_of_the_service_and_the_account_are_no_attempts(program: Program)
         (json!({"cut": true}), service),
     ] {
         let replies = Replies::new().to("fixer", [step.clone()]);
-        let world = World::with(program, replies, &impatient(program, ""), |_| {});
+        let world = World::about(program, replies, &impatient(program, ""));
         let (report, question) = comes_to_a_question(&world);
         says(&question, &words);
         assert_eq!(report["workers"].as_array().map(Vec::len), Some(1), "{step}: {report:#}");
@@ -57,20 +57,22 @@ pub fn failures_of_the_service_and_the_account_are_no_attempts(program: Program)
 /// Older programs end so, and wrappers make it so.
 pub fn an_error_beside_exit_code_0_is_an_error(program: Program) {
     let wrapper = format!(
-        "{}command = [\"sh\", \"-c\", \"{} \\\"$@\\\"; exit 0\", \"{}\"]\n",
+        "{}command = [\"sh\", \"-c\", \"{} \\\"$@\\\"; exit 0\", \"it\"]\n",
         impatient(program, ""),
-        program.path().display(),
-        program.name(),
+        match program {
+            Program::ClaudeAcp => "claude-agent-acp",
+            _ => program.name(),
+        },
     );
     let half = [edit(WRONG, "    return a - 2 * b"), json!({"http": 401})];
-    let world = World::with(program, Replies::new().to("fixer", half), &wrapper, |_| {});
+    let world = World::about(program, Replies::new().to("fixer", half), &wrapper);
     let (_, question) = comes_to_a_question(&world);
     says(&question, &["was refused by its account"]);
 }
 
 pub fn an_agent_that_hangs_is_ended_at_its_limit(program: Program) {
     let config = impatient(program, "timeout = \"3s\"\n");
-    let world = World::with(program, Replies::new().to("fixer", [json!({"hang": true})]), &config, |_| {});
+    let world = World::about(program, Replies::new().to("fixer", [json!({"hang": true})]), &config);
     let (report, question) = comes_to_a_question(&world);
     says(&question, &["ran into its limit", "raise `timeout`"]);
     let seconds = report["workers"][0]["seconds"].as_f64().expect("a number");
@@ -103,9 +105,48 @@ fn forbid_edits(world: &World, program: Program) {
         Program::Claude | Program::ClaudeAcp => {
             (".claude/settings.json", json!({"permissions": {"deny": ["Edit", "Write"]}}).to_string())
         }
-        Program::Codex | Program::Gemini | Program::Qwen | Program::Opencode => todo!(),
+        Program::Codex => {
+            // A hook that the person has looked at and trusts: Codex keeps that by what the hook is.
+            let config = home.join(".codex/config.toml");
+            let before = std::fs::read_to_string(&config).expect("it is configured");
+            let hook = "[[hooks.PreToolUse]]\nmatcher = \"apply_patch\"\n[[hooks.PreToolUse.hooks]]\ntype = \"command\"\n\
+                        command = \"echo no edits here >&2; exit 2\"\n";
+            let trust = format!(
+                "[hooks.state.\"{}:pre_tool_use:0:0\"]\n\
+                 trusted_hash = \"sha256:6aeccba1c209e99e4ad6666465cb89c3a3881b0a1b802780a431c298d69f95ff\"\n",
+                config.display()
+            );
+            (".codex/config.toml", format!("{before}{hook}{trust}"))
+        }
+        Program::Gemini => todo!(),
+        Program::Qwen => todo!(),
+        Program::Opencode => todo!(),
     };
     let path = home.join(file);
     std::fs::create_dir_all(path.parent().expect("it has a folder")).expect("the home can be written");
     std::fs::write(path, text).expect("a fresh folder");
+}
+
+/// Ways in which Codex denies edits without a word in what it reports.
+pub fn codex_is_denied_edits_by_its_sandbox() {
+    // What a workplace's wrapper does that gives nobody more than this.
+    let only_reads = "command = [\"sh\", \"-c\", 'exec codex $(echo \"$@\" | sed s/workspace-write/read-only/)', \"it\"]\n";
+    let agents = ".agents/notes.txt";
+    for (file, about, step) in [
+        // A folder that it protects, as `.git` and `.codex`.
+        (agents, "", json!({"edit": agents, "old": "one", "new": "two"})),
+        ("calc.py", only_reads, edit(WRONG, RIGHT)),
+    ] {
+        let claim = [step.clone(), json!({"report": fixed("did it")})];
+        let world = World::about(Program::Codex, Replies::new().to("fixer", claim), about);
+        if file == agents {
+            world.repo.write(file, "one\n");
+            world.repo.git(["add", file]);
+            world.repo.git(["commit", "--quiet", "-m", "notes for agents", "--", file]);
+            world.repo.findings(&[finding("f1", file, 1, "one must be two")]);
+        }
+        let (_, question) = comes_to_a_question(&world);
+        says(&question, &["could not run here", "not allowed to edit", "its sandbox"]);
+        assert_eq!(world.model.workers(), ["fixer 1"], "{step}");
+    }
 }

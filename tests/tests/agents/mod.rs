@@ -63,6 +63,14 @@ each_program! {
     opencode: Opencode, "agents: needs FIX_LOOP_OPENCODE";
 }
 
+mod codex_sandbox {
+    #[test]
+    #[ignore = "agents: needs FIX_LOOP_CODEX"]
+    fn fixed_beside_edits_that_the_sandbox_denied_is_the_environments_failure() {
+        super::failing::codex_is_denied_edits_by_its_sandbox();
+    }
+}
+
 mod claude_converge {
     #[test]
     #[ignore = "agents: needs FIX_LOOP_CLAUDE"]

@@ -23,17 +23,25 @@ pub fn a_fix_in_round_1_is_staged_beside_the_users_work(program: Program) {
         (&worker["agent"], &worker["role"], &worker["outcome"]),
         (&json!(program.name()), &json!("fixer"), &json!("reported"))
     );
-    // The adapter does not tell them.
-    let tokens = worker["tokens"].as_u64().is_some_and(|tokens| tokens > 0);
-    assert_eq!(tokens, program != Program::ClaudeAcp, "{worker}");
-    // What it does is told while it does it.
+    assert!(worker["tokens"].as_u64().is_some_and(|tokens| tokens > 0), "{worker}");
+    // What it does, and to which file, is told while it does it.
     assert!(output.stderr.contains("calc.py"), "{output}");
+    if matches!(program, Program::Claude | Program::ClaudeAcp) {
+        assert!(worker["cost_usd"].as_f64().is_some_and(|cost| cost > 0.0), "{worker}");
+        let told = output.stderr.to_lowercase();
+        for step in ["· read calc.py", "· edit calc.py", "python3 -c"] {
+            assert!(told.contains(step), "{step}: {output}");
+        }
+    }
     world.assert_fixed();
 }
 
 pub fn wrong_then_right_is_resolved_in_round_2(program: Program) {
-    let mend_again =
-        [edit("    return a - 2 * b", RIGHT), json!({"report": fixed("added instead of subtracting")})];
+    let mend_again = [
+        json!({"read": "calc.py"}),
+        edit("    return a - 2 * b", RIGHT),
+        json!({"report": fixed("added instead of subtracting")}),
+    ];
     // The verifier tries to edit and is stopped; its verdict stands, for the tree is as it was.
     let judge = [
         edit(RIGHT, "    return 3"),
@@ -68,8 +76,11 @@ fn asked(world: &World, words: &str) -> String {
 }
 
 pub fn wrong_twice_is_escalated_with_both_attempts(program: Program) {
-    let miss_again =
-        [edit("    return a - 2 * b", "    return a - 3 * b"), json!({"report": fixed("tripled it")})];
+    let miss_again = [
+        json!({"read": "calc.py"}),
+        edit("    return a - 2 * b", "    return a - 3 * b"),
+        json!({"report": fixed("tripled it")}),
+    ];
     let still = [json!({"report": judged("confirmed", "calc.py:5 still subtracts")})];
     let replies = Replies::new().to_round(1, miss()).to_round(2, miss_again).to("verifier", still);
     let world = World::with(program, replies, CHECK, |_| {});
@@ -137,7 +148,7 @@ pub fn a_second_file_edited_without_asking_is_set_aside_and_asked_about(program:
         "fixer",
         [
             json!({"read": FACTOR.0}),
-            json!({"edit": FACTOR.0, "old": FACTOR.1, "new": FACTOR.2}),
+            without_asking(program),
             json!({"shell": "echo 'left behind' > notes.txt"}),
             json!({"report": fixed("turned the sign")}),
         ],
@@ -161,6 +172,15 @@ pub fn a_second_file_edited_without_asking_is_set_aside_and_asked_about(program:
     assert_eq!(output.json()["evidence"], json!({"f1": "proven"}));
     assert_eq!(world.repo.read("signs.py"), "FACTOR = 1\n");
     assert_eq!(world.model.workers(), ["fixer 1"], "what was set aside is put back, not made again");
+}
+
+/// An edit that nobody is asked about.
+fn without_asking(program: Program) -> Value {
+    match program {
+        // Its own tool asks the client, who refuses; a command is not asked about file by file.
+        Program::ClaudeAcp => json!({"shell": format!("sed -i 's/{}/{}/' {}", FACTOR.1, FACTOR.2, FACTOR.0)}),
+        _ => json!({"edit": FACTOR.0, "old": FACTOR.1, "new": FACTOR.2}),
+    }
 }
 
 pub fn fixed_without_a_difference_is_never_resolved(program: Program) {

@@ -4,6 +4,7 @@
 //! environment or in its own settings.
 
 use std::ops::Deref;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use fix_loop_tests::{FixLoop, LspClient, Model, Replies, Repo, env_path, finding};
@@ -49,17 +50,20 @@ impl Program {
         env_path(self.variable())
     }
 
-    /// What a user writes to have this agent in every role; nothing for the first that is looked for.
-    fn toml(self) -> String {
-        match self {
+    /// What a user writes to have this agent in every role, with these lines about the agent itself; nothing at all for
+    /// the first that is looked for.
+    fn toml(self, about: &str) -> String {
+        let roles = match self {
             Program::Claude => String::new(),
-            Program::ClaudeAcp => format!(
-                "[agents.adapter]\nkind = \"acp\"\npreset = \"claude\"\ncommand = [\"node\", {:?}]\n\
-                 env = {{ CLAUDE_CODE_MAX_RETRIES = \"1\", IS_SANDBOX = \"1\" }}\n\
-                 [roles.fixer]\nagent = \"adapter\"\n[roles.verifier]\nagent = \"adapter\"\n",
-                self.path().display().to_string()
-            ),
             _ => format!("[roles.fixer]\nagent = \"{0}\"\n[roles.verifier]\nagent = \"{0}\"\n", self.name()),
+        };
+        let own = match self {
+            Program::ClaudeAcp => "kind = \"acp\"\npreset = \"claude\"\n",
+            _ => "",
+        };
+        match (own, about) {
+            ("", "") => roles,
+            _ => format!("{roles}[agents.{}]\n{own}{about}", self.name()),
         }
     }
 }
@@ -106,13 +110,27 @@ impl World {
         World::started(program, |repo| replies.start(repo), more, change)
     }
 
+    /// The same with these lines in the agent's own table.
+    pub fn about(program: Program, replies: Replies, about: &str) -> World {
+        World::configured(program, |repo| replies.start(repo), &program.toml(about), |_| {})
+    }
+
     pub fn started(
         program: Program,
         start: impl FnOnce(&Repo) -> Model,
         more: &str,
         change: impl FnOnce(&mut Value),
     ) -> World {
-        let mut project = Project::new(&format!("{}{more}", program.toml()), change);
+        World::configured(program, start, &format!("{}{more}", program.toml("")), change)
+    }
+
+    fn configured(
+        program: Program,
+        start: impl FnOnce(&Repo) -> Model,
+        config: &str,
+        change: impl FnOnce(&mut Value),
+    ) -> World {
+        let mut project = Project::new(config, change);
         let model = start(&project.repo);
         use_model(&mut project.repo, program, model.port());
         World { project, model }
@@ -214,14 +232,20 @@ impl Project {
 pub fn use_model(repo: &mut Repo, program: Program, port: u16) {
     let path = program.path();
     let folder = match program {
-        // They are scripts for Node without a folder of programs of their own.
-        Program::ClaudeAcp => None,
-        _ => path.parent().map(Path::to_owned),
+        // A package with a script in it, which npm links from a folder of programs.
+        Program::ClaudeAcp => {
+            let folder = repo.outside().join("bin");
+            std::fs::create_dir_all(&folder).expect("the folder can be written");
+            let text = format!("#!/bin/sh\nexec node '{}' \"$@\"\n", path.display());
+            let link = folder.join("claude-agent-acp");
+            std::fs::write(&link, text).expect("a fresh folder");
+            std::fs::set_permissions(&link, std::fs::Permissions::from_mode(0o755)).expect("it is ours");
+            folder
+        }
+        _ => path.parent().map(Path::to_owned).expect("it lies in a folder"),
     };
-    if let Some(folder) = folder {
-        let rest = std::env::var("PATH").expect("a PATH");
-        repo.set_env("PATH", format!("{}:{rest}", folder.display()));
-    }
+    let rest = std::env::var("PATH").expect("a PATH");
+    repo.set_env("PATH", format!("{}:{rest}", folder.display()));
     let endpoint = format!("http://127.0.0.1:{port}");
     let home = repo.home();
     match program {
@@ -234,7 +258,7 @@ pub fn use_model(repo: &mut Repo, program: Program, port: u16) {
             let folder = home.join(".codex");
             std::fs::create_dir_all(&folder).expect("the home can be written");
             let config = format!(
-                "model = \"fake\"\nmodel_provider = \"fake\"\n[analytics]\nenabled = false\n[features]\nplugins = false\n\
+                "model = \"gpt-5.5\"\nmodel_provider = \"fake\"\n[analytics]\nenabled = false\n[features]\nplugins = false\n\
                  [model_providers.fake]\nname = \"fake\"\nbase_url = \"{endpoint}/v1\"\nwire_api = \"responses\"\n\
                  env_key = \"OPENAI_API_KEY\"\nrequest_max_retries = 1\nstream_max_retries = 1\n"
             );

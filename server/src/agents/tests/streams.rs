@@ -153,6 +153,30 @@ fn codex_tells_thread_commands_tokens_and_its_last_message() {
 }
 
 #[test]
+fn codex_tells_of_denied_edits_in_its_log_in_a_failed_change_or_in_a_commands_output() {
+    let failed = json!({"type": "item.completed", "item": {"type": "command_execution", "status": "failed",
+        "aggregated_output": "sed: couldn't open temporary file ./sedX: Read-only file system\n"}});
+    let change = json!({"type": "item.completed", "item": {"type": "file_change", "status": "failed",
+        "changes": [{"path": "/repo/a.py", "kind": "update"}]}});
+    for (lines, log, denied) in [
+        (
+            vec![],
+            "ERROR codex_core: error=patch rejected: writing outside of the project\n",
+            "a file (writing outside",
+        ),
+        (vec![failed.to_string()], "", "a file (sed: couldn't"),
+        (vec![change.to_string(), change.to_string()], "", "a.py"),
+    ] {
+        let mut reading = Reading::new(Output::Codex, "/repo");
+        for line in &lines {
+            reading.line(line);
+        }
+        reading.finish("", log);
+        assert!(reading.denied.len() == 1 && reading.denied[0].starts_with(denied), "{:?}", reading.denied);
+    }
+}
+
+#[test]
 fn codex_failures_are_classed_by_their_words() {
     let cases = [
         ("unexpected status 401 Unauthorized: x, url: http://127.0.0.1:1/", FailureClass::Account),
@@ -234,7 +258,7 @@ fn environment_errors_are_the_environments() {
     }
 }
 
-fn job(role: Role, agent: AgentSpec) -> Job {
+pub(in crate::agents) fn job(role: Role, agent: AgentSpec) -> Job {
     Job {
         brief: brief(role, ProtocolName::Bounded),
         agent,
