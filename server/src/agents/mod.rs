@@ -11,6 +11,7 @@
 //! | [`brief`], [`prompt`] | what a subagent is given, as JSON and as text |
 //! | [`report`], [`parse`], [`footer`], [`schema`] | what it must return, how that is found in what models write |
 //! | [`agent`], [`presets`] | agents as data: command lines, environments, limits |
+//! | `mentions` | prompts for programs that take `@name` as an order |
 //! | [`stream`] | reading what agents write while they work |
 //! | [`failure`] | whose fault a failure is, and what to do |
 //! | [`run`], [`suggested`], [`acp`] | running one dispatch |
@@ -25,6 +26,7 @@ pub mod failure;
 mod follow_up;
 pub mod footer;
 mod lenient;
+mod mentions;
 pub mod parse;
 pub mod presets;
 pub mod probe;

@@ -16,7 +16,7 @@ use super::parse::{ReportProblem, parse_report, parse_value};
 use super::report::{FixStatus, Report};
 use super::stream::{Output, Progress, Reading};
 use super::transcript::{Transcript, path_of};
-use super::{excerpt, prompt, schema, suggested};
+use super::{excerpt, mentions, prompt, schema, suggested};
 use crate::process::{
     Cancel, Ended, How, Identity, Keep, Line, Spec, Supervisor, Watch, base_environment, set_variable,
 };
@@ -199,6 +199,7 @@ impl<'a> Dispatch<'a> {
         argv: Vec<String>,
         env: Vec<(String, String)>,
         stdin: Vec<u8>,
+        cancel: &Cancel,
         mut on_line: impl FnMut(&Line) -> Vec<Progress>,
     ) -> Ended {
         let spec = Spec {
@@ -237,7 +238,7 @@ impl<'a> Dispatch<'a> {
                 }
             }
         };
-        let (ended, ()) = tokio::join!(self.supervisor.run(spec, self.cancel, watch), follow);
+        let (ended, ()) = tokio::join!(self.supervisor.run(spec, cancel, watch), follow);
         self.transcript = transcript;
         self.leftovers = self.leftovers.saturating_add(ended.leftovers);
         ended
@@ -274,7 +275,7 @@ impl<'a> Dispatch<'a> {
             }
         };
         let env = self.environment(&[]);
-        let ended = self.start(command, env, stdin, |_| Vec::new()).await;
+        let ended = self.start(command, env, stdin, self.cancel, |_| Vec::new()).await;
         let stdout = ended.stdout.lossy();
         let last_words = excerpt::last_line(&ended.stderr.text(), 300);
         let result = match (self.not_its_own(&ended.how, &last_words), &ended.how) {
@@ -308,6 +309,7 @@ impl<'a> Dispatch<'a> {
 
     async fn cli(mut self, cli: &Cli) -> Outcome {
         let text = self.prompt();
+        let text = if cli.mentions { mentions::shielded(&text) } else { text };
         let schema_argument = match self.schema_argument(cli) {
             Ok(argument) => argument,
             Err(failure) => return self.end(Err(failure)),
@@ -343,6 +345,7 @@ impl<'a> Dispatch<'a> {
                 transcript.note(&format!("asked again: {problem}"));
             }
             let text = follow_up(&problem, &self.job.brief.report_schema);
+            let text = if cli.mentions { mentions::shielded(&text) } else { text };
             let before = reading.usage;
             (turn, reading) = self.turn(cli, &text, schema_argument.as_deref(), Some(&session)).await;
             self.account(&reading, Some(before));
@@ -375,12 +378,20 @@ impl<'a> Dispatch<'a> {
             SchemaVia::PromptOnly => Ok(None),
             SchemaVia::Inline(_) => Ok(Some(whole.to_string())),
             SchemaVia::File(_) => {
-                let path = path_of(&self.job.transcript_dir, &self.job.brief.worker, "schema.json");
-                std::fs::write(&path, schema::strict(whole).to_string()).map_err(|error| {
-                    let message = format!("the report schema {} cannot be written: {error}", path.display());
-                    self.failure(FailureClass::Environment, message)
-                })?;
+                let path = self.write_beside("schema.json", &schema::strict(whole).to_string())?;
                 Ok(Some(path.to_string_lossy().into_owned()))
+            }
+        }
+    }
+
+    /// Writes a file that the program is to read, beside the worker's transcript.
+    fn write_beside(&self, extension: &str, text: &str) -> Result<PathBuf, Failure> {
+        let path = path_of(&self.job.transcript_dir, &self.job.brief.worker, extension);
+        match std::fs::write(&path, text) {
+            Ok(()) => Ok(path),
+            Err(error) => {
+                let message = format!("{} cannot be written: {error}", path.display());
+                Err(self.failure(FailureClass::Environment, message))
             }
         }
     }
@@ -394,13 +405,26 @@ impl<'a> Dispatch<'a> {
     ) -> (Turn, Reading) {
         let editing = self.job.brief.role.may_edit() && session.is_none();
         let argv = arguments(cli, &self.job, editing, text, schema_argument, session);
+        if let Some((extension, rules)) = cli.reading_rules.as_ref().filter(|_| !editing)
+            && let Err(failure) = self.write_beside(extension, rules)
+        {
+            return (Turn::Failed(failure), Reading::new(cli.output, ""));
+        }
         let env = self.environment(if editing { &cli.editing_env } else { &cli.reading_env });
         let stdin = if cli.takes_argument() { Vec::new() } else { text.as_bytes().to_vec() };
-        let mut reading = Reading::new(cli.output, &self.job.cwd.to_string_lossy());
+        let mut reading =
+            Reading::new(cli.output, &self.job.cwd.to_string_lossy()).impatient(cli.retrying.clone());
+        let stop = self.cancel.child_token();
         let ended = self
-            .start(argv, env, stdin, |line| match line.stream {
+            .start(argv, env, stdin, &stop, |line| match line.stream {
                 crate::process::Stream::Stdout => reading.line(&line.text),
-                crate::process::Stream::Stderr => Vec::new(),
+                crate::process::Stream::Stderr => {
+                    let progress = reading.complaint_line(&line.text);
+                    if reading.gave_up {
+                        stop.cancel();
+                    }
+                    progress
+                }
             })
             .await;
         reading.finish(&ended.stdout.lossy(), &ended.stderr.lossy());
@@ -411,7 +435,9 @@ impl<'a> Dispatch<'a> {
     fn judge(&self, cli: &Cli, ended: &Ended, reading: &Reading) -> Turn {
         let stderr = excerpt::last_line(&ended.stderr.text(), 300);
         let last_words = reading.error.as_ref().map_or(stderr.as_str(), |error| error.message.as_str());
-        if let Some(failure) = self.not_its_own(&ended.how, last_words) {
+        // That we ended it for trying again and again is the service's failure, not a wish of the user's.
+        let ours = reading.gave_up && ended.how == How::Cancelled && !self.cancel.is_cancelled();
+        if let Some(failure) = self.not_its_own(&ended.how, last_words).filter(|_| !ours) {
             return Turn::Failed(failure);
         }
         if let Some(error) = &reading.error {
@@ -477,7 +503,14 @@ pub(super) fn arguments(
 ) -> Vec<String> {
     let mut argv = cli.program.clone();
     argv.extend(cli.arguments.iter().cloned());
-    argv.extend(if editing { &cli.editing } else { &cli.reading }.iter().cloned());
+    let rules = cli.reading_rules.as_ref().map(|(extension, _)| {
+        path_of(&job.transcript_dir, &job.brief.worker, extension).to_string_lossy().into_owned()
+    });
+    let role = if editing { &cli.editing } else { &cli.reading };
+    argv.extend(role.iter().map(|argument| match &rules {
+        Some(rules) => argument.replace("{rules}", rules),
+        None => argument.clone(),
+    }));
     let mut with = |template: &[String], name: &str, value: Option<&str>| {
         if let Some(value) = value {
             argv.extend(template.iter().map(|argument| argument.replace(name, value)));

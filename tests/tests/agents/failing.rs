@@ -54,6 +54,13 @@ pub fn failures_of_the_service_and_the_account_are_no_attempts(program: Program)
     }
 }
 
+/// One failure of each kind is enough where a program only speaks otherwise.
+pub fn a_refused_account_is_no_attempt(program: Program) {
+    let world = World::new(program, Replies::new().to("fixer", [json!({"http": 401})]));
+    let (_, question) = comes_to_a_question(&world);
+    says(&question, &["was refused by its account", "log in"]);
+}
+
 /// Older programs end so, and wrappers make it so.
 pub fn an_error_beside_exit_code_0_is_an_error(program: Program) {
     let wrapper = format!(
@@ -103,7 +110,18 @@ fn forbid_edits(world: &World, program: Program) {
         Program::Claude | Program::ClaudeAcp => {
             (".claude/settings.json", json!({"permissions": {"deny": ["Edit", "Write"]}}).to_string())
         }
-        Program::Codex | Program::Gemini | Program::Qwen | Program::Opencode => todo!(),
+        Program::Gemini | Program::GeminiAcp => {
+            let rule =
+                "[[rule]]\ntoolName = [\"replace\", \"write_file\"]\ndecision = \"deny\"\npriority = 100\n";
+            (".gemini/policies/mine.toml", rule.to_owned())
+        }
+        Program::Qwen | Program::QwenAcp => {
+            (".qwen/settings.json", json!({"permissions": {"deny": ["Edit", "Write"]}}).to_string())
+        }
+        Program::Opencode | Program::OpencodeAcp => {
+            (".config/opencode/opencode.json", json!({"permission": {"edit": "deny"}}).to_string())
+        }
+        Program::Codex => todo!(),
     };
     let path = home.join(file);
     std::fs::create_dir_all(path.parent().expect("it has a folder")).expect("the home can be written");

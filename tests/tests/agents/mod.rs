@@ -63,6 +63,32 @@ each_program! {
     opencode: Opencode, "agents: needs FIX_LOOP_OPENCODE";
 }
 
+/// What a program does over the Agent Client Protocol is the same; these rows show that its preset speaks it.
+macro_rules! each_over_acp {
+    ($($module:ident: $program:ident, $variable:literal;)*) => {
+        $(
+            mod $module {
+                whole_list! { $program, $variable,
+                    rounds::a_fix_in_round_1_is_staged_beside_the_users_work,
+                    rounds::wrong_then_right_is_resolved_in_round_2,
+                    rounds::wrong_twice_is_escalated_with_both_attempts,
+                    rounds::a_second_file_that_is_asked_for_and_approved_is_staged_too,
+                    rounds::a_second_file_edited_without_asking_is_set_aside_and_asked_about,
+                    failing::a_refused_account_is_no_attempt,
+                    failing::a_report_that_never_fits_its_schema_is_asked_for_once_and_then_inconclusive,
+                    stopping::a_signal_ends_the_agents_tool_and_restores_the_tree,
+                }
+            }
+        )*
+    };
+}
+
+each_over_acp! {
+    gemini_acp: GeminiAcp, "agents: needs FIX_LOOP_GEMINI";
+    qwen_acp: QwenAcp, "agents: needs FIX_LOOP_QWEN";
+    opencode_acp: OpencodeAcp, "agents: needs FIX_LOOP_OPENCODE";
+}
+
 mod claude_converge {
     #[test]
     #[ignore = "agents: needs FIX_LOOP_CLAUDE"]

@@ -23,9 +23,9 @@ pub fn a_fix_in_round_1_is_staged_beside_the_users_work(program: Program) {
         (&worker["agent"], &worker["role"], &worker["outcome"]),
         (&json!(program.name()), &json!("fixer"), &json!("reported"))
     );
-    // The adapter does not tell them.
+    // Over that protocol they are not told.
     let tokens = worker["tokens"].as_u64().is_some_and(|tokens| tokens > 0);
-    assert_eq!(tokens, program != Program::ClaudeAcp, "{worker}");
+    assert_eq!(tokens, !program.speaks_acp(), "{worker}");
     // What it does is told while it does it.
     assert!(output.stderr.contains("calc.py"), "{output}");
     world.assert_fixed();

@@ -19,6 +19,10 @@ pub enum Program {
     Gemini,
     Qwen,
     Opencode,
+    /// The same three as they speak that protocol themselves.
+    GeminiAcp,
+    QwenAcp,
+    OpencodeAcp,
 }
 
 impl Program {
@@ -31,7 +35,14 @@ impl Program {
             Program::Gemini => "gemini",
             Program::Qwen => "qwen",
             Program::Opencode => "opencode",
+            Program::GeminiAcp => "gemini-acp",
+            Program::QwenAcp => "qwen-acp",
+            Program::OpencodeAcp => "opencode-acp",
         }
+    }
+
+    pub fn speaks_acp(self) -> bool {
+        self.name() == "adapter" || self.name().ends_with("-acp")
     }
 
     pub fn variable(self) -> &'static str {
@@ -39,9 +50,9 @@ impl Program {
             Program::Claude => "FIX_LOOP_CLAUDE",
             Program::Codex => "FIX_LOOP_CODEX",
             Program::ClaudeAcp => "FIX_LOOP_CLAUDE_ACP",
-            Program::Gemini => "FIX_LOOP_GEMINI",
-            Program::Qwen => "FIX_LOOP_QWEN",
-            Program::Opencode => "FIX_LOOP_OPENCODE",
+            Program::Gemini | Program::GeminiAcp => "FIX_LOOP_GEMINI",
+            Program::Qwen | Program::QwenAcp => "FIX_LOOP_QWEN",
+            Program::Opencode | Program::OpencodeAcp => "FIX_LOOP_OPENCODE",
         }
     }
 
@@ -59,8 +70,20 @@ impl Program {
                  [roles.fixer]\nagent = \"adapter\"\n[roles.verifier]\nagent = \"adapter\"\n",
                 self.path().display().to_string()
             ),
-            _ => format!("[roles.fixer]\nagent = \"{0}\"\n[roles.verifier]\nagent = \"{0}\"\n", self.name()),
+            Program::GeminiAcp | Program::QwenAcp | Program::OpencodeAcp => {
+                let preset = self.name().trim_end_matches("-acp");
+                format!(
+                    "{}[agents.{}]\nkind = \"acp\"\npreset = \"{preset}\"\n",
+                    self.in_every_role(),
+                    self.name()
+                )
+            }
+            _ => self.in_every_role(),
         }
+    }
+
+    fn in_every_role(self) -> String {
+        format!("[roles.fixer]\nagent = \"{0}\"\n[roles.verifier]\nagent = \"{0}\"\n", self.name())
     }
 }
 
@@ -241,7 +264,7 @@ pub fn use_model(repo: &mut Repo, program: Program, port: u16) {
             std::fs::write(folder.join("config.toml"), config).expect("a fresh folder");
             repo.set_env("OPENAI_API_KEY", "test");
         }
-        Program::Gemini => {
+        Program::Gemini | Program::GeminiAcp => {
             // An endpoint in the environment alone makes it choose a way to log in that it then refuses.
             let folder = home.join(".gemini");
             std::fs::create_dir_all(&folder).expect("the home can be written");
@@ -250,12 +273,12 @@ pub fn use_model(repo: &mut Repo, program: Program, port: u16) {
             repo.set_env("GEMINI_API_KEY", "test");
             repo.set_env("GOOGLE_GEMINI_BASE_URL", endpoint);
         }
-        Program::Qwen => {
+        Program::Qwen | Program::QwenAcp => {
             repo.set_env("OPENAI_API_KEY", "test");
             repo.set_env("OPENAI_BASE_URL", format!("{endpoint}/v1"));
             repo.set_env("OPENAI_MODEL", "fake");
         }
-        Program::Opencode => {
+        Program::Opencode | Program::OpencodeAcp => {
             let config = json!({
                 "autoupdate": false, "share": "disabled", "model": "fake/fake", "small_model": "fake/fake",
                 "provider": {"fake": {
