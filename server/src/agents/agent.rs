@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::presets;
 use super::role::Role;
 use super::stream::Output;
+use super::{mentions, presets};
 use crate::config::{AgentConfig, AgentKind, BriefInput, ReportFormat, SchemaDelivery};
 
 /// An agent, complete: presets and configuration are already joined.
@@ -241,6 +241,11 @@ impl Cli {
         if let Some(effort) = &said.effort_args {
             self.effort = effort.clone();
         }
+    }
+
+    /// A prompt in which nothing is an order to the program itself.
+    pub(super) fn shielded(&self, prompt: String) -> String {
+        if self.mentions { mentions::shielded(&prompt) } else { prompt }
     }
 
     /// Whether the prompt is an argument instead of the standard input.

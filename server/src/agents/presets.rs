@@ -160,6 +160,8 @@ fn gemini() -> Cli {
         output: Output::Gemini,
         // Of ten tries, the last of which comes after five minutes.
         retrying: retrying("retrying with backoff", 4),
+        // The first with `--admin-policy`, which 0.34 has not.
+        oldest: Some([0, 36, 0]),
         ..Cli::plain(strings(&["gemini"]))
     }
 }

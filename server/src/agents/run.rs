@@ -10,13 +10,14 @@ use tokio::sync::oneshot;
 use super::agent::{AgentSpec, Cli, Kind, SchemaVia};
 use super::brief::Brief;
 use super::buffers::Buffers;
+use super::command_line::arguments;
 use super::failure::{Failure, FailureClass, classify};
 use super::follow_up::{follow_up, missing_from};
 use super::parse::{ReportProblem, parse_report, parse_value};
 use super::report::{FixStatus, Report};
 use super::stream::{Output, Progress, Reading};
 use super::transcript::{Transcript, path_of};
-use super::{excerpt, mentions, prompt, schema, suggested};
+use super::{excerpt, prompt, schema, suggested};
 use crate::process::{
     Cancel, Ended, How, Identity, Keep, Line, Spec, Supervisor, Watch, base_environment, set_variable,
 };
@@ -308,8 +309,7 @@ impl<'a> Dispatch<'a> {
     }
 
     async fn cli(mut self, cli: &Cli) -> Outcome {
-        let text = self.prompt();
-        let text = if cli.mentions { mentions::shielded(&text) } else { text };
+        let text = cli.shielded(self.prompt());
         let schema_argument = match self.schema_argument(cli) {
             Ok(argument) => argument,
             Err(failure) => return self.end(Err(failure)),
@@ -344,8 +344,7 @@ impl<'a> Dispatch<'a> {
             if let Some(transcript) = &mut self.transcript {
                 transcript.note(&format!("asked again: {problem}"));
             }
-            let text = follow_up(&problem, &self.job.brief.report_schema);
-            let text = if cli.mentions { mentions::shielded(&text) } else { text };
+            let text = cli.shielded(follow_up(&problem, &self.job.brief.report_schema));
             let before = reading.usage;
             (turn, reading) = self.turn(cli, &text, schema_argument.as_deref(), Some(&session)).await;
             self.account(&reading, Some(before));
@@ -443,10 +442,14 @@ impl<'a> Dispatch<'a> {
         if let Some(error) = &reading.error {
             return Turn::Failed(self.failure(classify(error.status, &error.message), &error.message));
         }
-        if reading.schema_unmet {
-            return Turn::Problem(ReportProblem::Invalid("it never fitted the schema".to_owned()));
-        }
         let (role, protocol) = (self.job.brief.role, self.job.brief.protocol);
+        if reading.schema_unmet {
+            // It may have said in prose what it could not say otherwise; it is validated here again in any case.
+            return match reading.text.as_deref().map(|text| parse_report(role, protocol, text)) {
+                Some(Ok(report)) => Turn::Report(Box::new(report)),
+                _ => Turn::Problem(ReportProblem::Invalid("it never fitted the schema".to_owned())),
+            };
+        }
         let parsed = match (&reading.structured, &reading.text) {
             (Some(value), _) => parse_value(role, protocol, value),
             (None, Some(text)) => parse_report(role, protocol, text),
@@ -490,40 +493,6 @@ impl<'a> Dispatch<'a> {
             _ => Ok(report),
         }
     }
-}
-
-/// The whole command line of one turn.
-pub(super) fn arguments(
-    cli: &Cli,
-    job: &Job,
-    editing: bool,
-    text: &str,
-    schema_argument: Option<&str>,
-    session: Option<&str>,
-) -> Vec<String> {
-    let mut argv = cli.program.clone();
-    argv.extend(cli.arguments.iter().cloned());
-    let rules = cli.reading_rules.as_ref().map(|(extension, _)| {
-        path_of(&job.transcript_dir, &job.brief.worker, extension).to_string_lossy().into_owned()
-    });
-    let role = if editing { &cli.editing } else { &cli.reading };
-    argv.extend(role.iter().map(|argument| match &rules {
-        Some(rules) => argument.replace("{rules}", rules),
-        None => argument.clone(),
-    }));
-    let mut with = |template: &[String], name: &str, value: Option<&str>| {
-        if let Some(value) = value {
-            argv.extend(template.iter().map(|argument| argument.replace(name, value)));
-        }
-    };
-    with(&cli.model, "{model}", job.model.as_deref());
-    with(&cli.effort, "{effort}", job.effort.as_deref());
-    if let SchemaVia::Inline(template) | SchemaVia::File(template) = &cli.schema {
-        with(template, "{schema}", schema_argument);
-    }
-    with(&cli.resume, "{session}", session);
-    with(&cli.prompt, "{prompt}", Some(text));
-    argv
 }
 
 /// Where a worker's transcript lies.

@@ -67,7 +67,9 @@ pub struct Reading {
     /// The last message, where the agent gives it as data.
     pub structured: Option<Value>,
     pub error: Option<StreamError>,
-    /// The agent gave up on its own output schema: it ended, and there is no report.
+    /// What was said last in the course of the work.
+    said: Option<String>,
+    /// The agent gave up on its own output schema and ended: a report is at most in what it said.
     pub schema_unmet: bool,
     pub usage: Usage,
     /// Tool calls that were seen.
@@ -95,6 +97,7 @@ impl Reading {
             text: None,
             structured: None,
             error: None,
+            said: None,
             schema_unmet: false,
             usage: Usage::default(),
             tools: 0,
@@ -201,6 +204,9 @@ impl Reading {
                 for block in content() {
                     let kind = block.get("type").and_then(Value::as_str);
                     let name = block.get("name").and_then(Value::as_str).unwrap_or_default();
+                    if kind == Some("text") {
+                        self.said = block.get("text").and_then(Value::as_str).map(str::to_owned);
+                    }
                     if kind != Some("tool_use") || name == "StructuredOutput" {
                         continue;
                     }
@@ -284,6 +290,7 @@ impl Reading {
         let subtype = event.get("subtype").and_then(Value::as_str).unwrap_or_default();
         if subtype == "error_max_structured_output_retries" {
             self.schema_unmet = true;
+            self.text = self.said.take();
             return;
         }
         let said = event.get("result").map(as_text).filter(|text| !text.is_empty());
@@ -292,6 +299,12 @@ impl Reading {
                 .or_else(|| event.get("errors").map(as_text).filter(|text| !text.is_empty()))
                 .or_else(|| event.pointer("/error/message").map(as_text))
                 .unwrap_or_else(|| subtype.replace('_', " "));
+            // So says qwen-code that its model answered in prose.
+            if message.contains("instead of calling the structured_output tool") {
+                self.schema_unmet = true;
+                self.text = self.said.take();
+                return;
+            }
             self.error =
                 Some(StreamError { status: event.get("api_error_status").and_then(Value::as_u64), message });
             return;

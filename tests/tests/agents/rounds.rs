@@ -163,6 +163,24 @@ pub fn a_second_file_edited_without_asking_is_set_aside_and_asked_about(program:
     assert_eq!(world.model.workers(), ["fixer 1"], "what was set aside is put back, not made again");
 }
 
+/// What an agent writes through the client is refused there, and what it writes by itself is set aside.
+pub fn a_second_file_edited_over_acp_is_never_in_the_tree(program: Program) {
+    let steps = [
+        json!({"read": FACTOR.0}),
+        json!({"edit": FACTOR.0, "old": FACTOR.1, "new": FACTOR.2}),
+        json!({"shell": "echo 'left behind' > notes.txt"}),
+        json!({"report": fixed("turned the sign")}),
+    ];
+    let world = World::new(program, Replies::new().to("fixer", steps));
+    let output = world.run(&[]).run();
+    assert_eq!(output.code, Some(1), "{output}\n{}", world.transcripts());
+    assert_eq!(world.repo.read("signs.py"), "FACTOR = -1\n");
+    assert!(!world.repo.exists("notes.txt"));
+    let question = world.question("scope");
+    let detail = format!("{} {}", question["text"], question["detail"]);
+    assert!(detail.contains("notes.txt"), "{question:#}");
+}
+
 pub fn fixed_without_a_difference_is_never_resolved(program: Program) {
     let claim = [json!({"read": "calc.py"}), json!({"report": fixed("all good now")})];
     let world = World::new(program, Replies::new().to("fixer", claim));

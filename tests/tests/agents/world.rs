@@ -41,6 +41,11 @@ impl Program {
         }
     }
 
+    /// Whether [`World`] begins a table for the agent, as the last one.
+    pub fn has_a_table(self) -> bool {
+        self.speaks_acp()
+    }
+
     pub fn speaks_acp(self) -> bool {
         self.name() == "adapter" || self.name().ends_with("-acp")
     }
@@ -65,9 +70,9 @@ impl Program {
         match self {
             Program::Claude => String::new(),
             Program::ClaudeAcp => format!(
-                "[agents.adapter]\nkind = \"acp\"\npreset = \"claude\"\ncommand = [\"node\", {:?}]\n\
-                 env = {{ CLAUDE_CODE_MAX_RETRIES = \"1\", IS_SANDBOX = \"1\" }}\n\
-                 [roles.fixer]\nagent = \"adapter\"\n[roles.verifier]\nagent = \"adapter\"\n",
+                "{}[agents.adapter]\nkind = \"acp\"\npreset = \"claude\"\ncommand = [\"node\", {:?}]\n\
+                 env = {{ CLAUDE_CODE_MAX_RETRIES = \"1\", IS_SANDBOX = \"1\" }}\n",
+                self.in_every_role(),
                 self.path().display().to_string()
             ),
             Program::GeminiAcp | Program::QwenAcp | Program::OpencodeAcp => {
@@ -270,6 +275,8 @@ pub fn use_model(repo: &mut Repo, program: Program, port: u16) {
             std::fs::create_dir_all(&folder).expect("the home can be written");
             let settings = json!({"security": {"auth": {"selectedType": "gemini-api-key"}}});
             std::fs::write(folder.join("settings.json"), settings.to_string()).expect("a fresh folder");
+            // It leaves reports of failures in the folder for temporary files.
+            repo.set_env("TMPDIR", home.clone());
             repo.set_env("GEMINI_API_KEY", "test");
             repo.set_env("GOOGLE_GEMINI_BASE_URL", endpoint);
         }
