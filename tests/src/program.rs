@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -139,12 +140,17 @@ impl Running {
     }
 
     /// Waits for its end.
-    pub fn wait(mut self) -> Output {
+    pub fn wait(self) -> Output {
+        self.wait_within(2 * DEADLINE)
+    }
+
+    /// The same, for what takes long by itself.
+    pub fn wait_within(mut self, limit: Duration) -> Output {
         // `Child::wait` has no deadline, so another thread ends a child that never does.
         let (done, watch) = mpsc::channel::<()>();
         let pid = self.pid().to_string();
         let watchdog = std::thread::spawn(move || {
-            let late = watch.recv_timeout(2 * DEADLINE) == Err(mpsc::RecvTimeoutError::Timeout);
+            let late = watch.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout);
             if late {
                 let _ = Command::new("kill").args(["-9", &pid]).status();
             }

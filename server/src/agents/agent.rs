@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::presets;
 use super::role::Role;
 use super::stream::Output;
+use super::{mentions, presets};
 use crate::config::{AgentConfig, AgentKind, BriefInput, ReportFormat, SchemaDelivery};
 
 /// An agent, complete: presets and configuration are already joined.
@@ -37,7 +37,8 @@ pub enum Kind {
     Suggested,
 }
 
-/// A command line. In all arguments `{model}`, `{effort}`, `{schema}`, `{session}` and `{prompt}` stand for their values.
+/// A command line. In all arguments `{model}`, `{effort}`, `{schema}`, `{session}`, `{rules}` and `{prompt}` stand for their
+/// values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cli {
     /// The program, with arguments that always come first.
@@ -49,6 +50,8 @@ pub struct Cli {
     /// Arguments and variables for roles that may only read, and for every follow-up.
     pub reading: Vec<String>,
     pub reading_env: Vec<(String, String)>,
+    /// What `{rules}` in the arguments of roles that may only read is the file of, with its extension.
+    pub reading_rules: Option<(String, String)>,
     pub model: Vec<String>,
     pub effort: Vec<String>,
     pub schema: SchemaVia,
@@ -56,11 +59,24 @@ pub struct Cli {
     pub resume: Vec<String>,
     /// The last arguments: `-` for the standard input, `{prompt}` for the prompt as an argument.
     pub prompt: Vec<String>,
+    /// It takes `@name` in a prompt as an order.
+    pub mentions: bool,
     pub output: Output,
+    /// How often in a row it may try a request again, where it would do so for many minutes.
+    pub retrying: Option<Retrying>,
     /// What asks for the version, without cost.
     pub version: Vec<String>,
     /// The oldest version that knows the arguments above.
     pub oldest: Option<[u32; 3]>,
+}
+
+/// A program that tells on its standard error that it tries again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Retrying {
+    /// In small letters: what stands in such a line.
+    pub says: String,
+    /// With this many of them, and nothing done in between, the service has failed.
+    pub most: u32,
 }
 
 /// How a JSON Schema is passed.
@@ -176,12 +192,15 @@ impl Cli {
             editing_env: Vec::new(),
             reading: Vec::new(),
             reading_env: Vec::new(),
+            reading_rules: None,
             model: Vec::new(),
             effort: Vec::new(),
             schema: SchemaVia::PromptOnly,
             resume: Vec::new(),
             prompt: Vec::new(),
+            mentions: false,
             output: Output::Text,
+            retrying: None,
             version: vec!["--version".into()],
             oldest: None,
         }
@@ -222,6 +241,11 @@ impl Cli {
         if let Some(effort) = &said.effort_args {
             self.effort = effort.clone();
         }
+    }
+
+    /// A prompt in which nothing is an order to the program itself.
+    pub(super) fn shielded(&self, prompt: String) -> String {
+        if self.mentions { mentions::shielded(&prompt) } else { prompt }
     }
 
     /// Whether the prompt is an argument instead of the standard input.

@@ -5,9 +5,17 @@
 /// Why a tool for edits failed, where the person's own settings forbid it. Not every program lists these at its end.
 pub(super) fn reads_as_denial(text: &str) -> bool {
     let text = text.to_lowercase();
-    ["permission", "no such tool available", "is disabled for this session"]
-        .iter()
-        .any(|words| text.contains(words))
+    // A tool that is forbidden altogether is not offered, so to a model that asks for it all the same there is none.
+    let forbidden = [
+        "permission",
+        "no such tool available",
+        "is disabled for this session",
+        "call unavailable tool",
+        "rule which prevents you",
+        "denied by policy",
+    ];
+    forbidden.iter().any(|words| text.contains(words))
+        || (text.starts_with("tool \"") && text.contains("\" not found"))
 }
 
 /// What Codex logs of patches that it did not even try. It tells of them nowhere else: its standard output holds no item

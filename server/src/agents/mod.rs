@@ -10,7 +10,8 @@
 //! | [`role`] | the roles, and which may edit |
 //! | [`brief`], [`prompt`] | what a subagent is given, as JSON and as text |
 //! | [`report`], [`parse`], [`footer`], [`schema`] | what it must return, how that is found in what models write |
-//! | [`agent`], [`presets`] | agents as data: command lines, environments, limits |
+//! | [`agent`], [`presets`], `command_line` | agents as data: command lines, environments, limits |
+//! | `mentions` | prompts for programs that take `@name` as an order |
 //! | [`stream`] | reading what agents write while they work |
 //! | [`failure`] | whose fault a failure is, and what to do |
 //! | [`run`], [`suggested`], [`acp`] | running one dispatch |
@@ -20,6 +21,7 @@ pub mod acp;
 pub mod agent;
 pub mod brief;
 mod buffers;
+mod command_line;
 mod denials;
 mod desk;
 mod excerpt;
@@ -27,6 +29,7 @@ pub mod failure;
 mod follow_up;
 pub mod footer;
 mod lenient;
+mod mentions;
 pub mod outcome;
 pub mod parse;
 pub mod presets;

@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::agent::{AgentSpec, Cli, Kind, SchemaVia};
+use super::agent::{AgentSpec, Cli, Kind, Retrying, SchemaVia};
 use super::stream::Output;
 use crate::process::resolve_program;
 
@@ -137,14 +137,33 @@ fn codex() -> Cli {
     }
 }
 
+/// What Gemini CLI offers to roles that may only read. An administrator's rules overrule the person's own, which may
+/// allow more; what is denied without exception is not even offered.
+const GEMINI_READS: &str = r#"[[rule]]
+toolName = "*"
+decision = "deny"
+priority = 1
+
+[[rule]]
+toolName = ["read_file", "read_many_files", "list_directory", "glob", "grep_search", "search_file_content"]
+decision = "allow"
+priority = 2
+"#;
+
 fn gemini() -> Cli {
     Cli {
-        arguments: strings(&["--output-format", "json"]),
+        arguments: strings(&["--output-format", "stream-json"]),
         editing: strings(&["--approval-mode", "yolo"]),
-        // Without a terminal, tools that would have to be asked for are not offered.
-        reading: strings(&["--approval-mode", "default"]),
+        reading: strings(&["--approval-mode", "default", "--admin-policy", "{rules}"]),
+        reading_rules: Some(("policy.toml".into(), GEMINI_READS.into())),
         model: strings(&["-m", "{model}"]),
+        resume: strings(&["--resume", "{session}"]),
+        mentions: true,
         output: Output::Gemini,
+        // Of ten tries, the last of which comes after five minutes.
+        retrying: retrying("retrying with backoff", 4),
+        // The first with `--admin-policy`, which 0.34 has not.
+        oldest: Some([0, 36, 0]),
         ..Cli::plain(strings(&["gemini"]))
     }
 }
@@ -153,27 +172,44 @@ fn qwen() -> Cli {
     Cli {
         arguments: strings(&["--output-format", "stream-json"]),
         editing: strings(&["--approval-mode", "yolo"]),
-        reading: strings(&["--approval-mode", "default"]),
+        // Whatever the person's settings allow, what is excluded is not offered.
+        reading: strings(&[
+            "--approval-mode=default",
+            "--core-tools=read_file,list_directory,glob,grep_search",
+            "--exclude-tools=edit,write_file,notebook_edit,run_shell_command,monitor,web_fetch,agent,skill,tool_call,\
+             enter_worktree,cron_create,loop_wakeup,save_memory",
+        ]),
         model: strings(&["-m", "{model}"]),
         schema: SchemaVia::Inline(strings(&["--json-schema", "{schema}"])),
         resume: strings(&["--resume", "{session}"]),
+        mentions: true,
         output: Output::Claude,
+        // That comes after seven tries, and then begins ten pauses of a minute.
+        retrying: retrying("retrying in", 1),
         ..Cli::plain(strings(&["qwen"]))
     }
 }
 
 fn opencode() -> Cli {
-    let deny = r#"{"edit":"deny","bash":"deny","webfetch":"deny"}"#;
-    let allow = r#"{"edit":"allow","bash":"allow","webfetch":"deny"}"#;
+    // What the person's own settings deny stays denied; what they would ask about is allowed, except outside of the tree.
+    let editing = r#"{"external_directory":"deny","webfetch":"deny","websearch":"deny"}"#;
+    let reading = r#"{"*":"deny","read":"allow","glob":"allow","grep":"allow","list":"allow"}"#;
     Cli {
-        arguments: strings(&["run", "--format", "json"]),
-        editing_env: vec![("OPENCODE_PERMISSION".into(), allow.into())],
+        // Without its log it says nothing of its tries, which have no end.
+        arguments: strings(&["run", "--format", "json", "--print-logs", "--log-level", "ERROR"]),
+        editing: strings(&["--auto"]),
+        editing_env: vec![("OPENCODE_PERMISSION".into(), editing.into())],
         reading: strings(&["--agent", "plan"]),
-        reading_env: vec![("OPENCODE_PERMISSION".into(), deny.into())],
+        reading_env: vec![("OPENCODE_PERMISSION".into(), reading.into())],
         model: strings(&["-m", "{model}"]),
         effort: strings(&["--variant", "{effort}"]),
         resume: strings(&["--session", "{session}"]),
         output: Output::Opencode,
+        retrying: retrying("message=\"stream error\"", 4),
         ..Cli::plain(strings(&["opencode"]))
     }
+}
+
+fn retrying(says: &str, most: u32) -> Option<Retrying> {
+    Some(Retrying { says: says.to_owned(), most })
 }

@@ -9,6 +9,7 @@ use tokio::sync::oneshot;
 use super::agent::{AgentSpec, Cli, Kind, SchemaVia};
 use super::brief::Brief;
 use super::buffers::Buffers;
+use super::command_line::arguments;
 use super::failure::{Failure, FailureClass, classify};
 use super::follow_up::{follow_up, missing_from};
 use super::outcome::{Outcome, Usage};
@@ -181,6 +182,7 @@ impl<'a> Dispatch<'a> {
         argv: Vec<String>,
         env: Vec<(String, String)>,
         stdin: Vec<u8>,
+        cancel: &Cancel,
         mut on_line: impl FnMut(&Line) -> Vec<Progress>,
     ) -> Ended {
         let spec = Spec {
@@ -219,7 +221,7 @@ impl<'a> Dispatch<'a> {
                 }
             }
         };
-        let (ended, ()) = tokio::join!(self.supervisor.run(spec, self.cancel, watch), follow);
+        let (ended, ()) = tokio::join!(self.supervisor.run(spec, cancel, watch), follow);
         self.transcript = transcript;
         self.leftovers = self.leftovers.saturating_add(ended.leftovers);
         ended
@@ -255,7 +257,7 @@ impl<'a> Dispatch<'a> {
             }
         };
         let env = self.environment(&[]);
-        let ended = self.start(command, env, stdin, |_| Vec::new()).await;
+        let ended = self.start(command, env, stdin, self.cancel, |_| Vec::new()).await;
         let stdout = ended.stdout.lossy();
         let last_words = excerpt::last_line(&ended.stderr.text(), 300);
         let result = match (self.not_its_own(&ended.how, &last_words), &ended.how) {
@@ -288,7 +290,7 @@ impl<'a> Dispatch<'a> {
     }
 
     async fn cli(mut self, cli: &Cli) -> Outcome {
-        let text = self.prompt();
+        let text = cli.shielded(self.prompt());
         let schema_argument = match self.schema_argument(cli) {
             Ok(argument) => argument,
             Err(failure) => return self.end(Err(failure)),
@@ -324,7 +326,7 @@ impl<'a> Dispatch<'a> {
             if let Some(transcript) = &mut self.transcript {
                 transcript.note(&format!("asked again: {problem}"));
             }
-            let text = follow_up(&problem, &self.job.brief.report_schema);
+            let text = cli.shielded(follow_up(&problem, &self.job.brief.report_schema));
             let before = reading.usage;
             (turn, reading) = self.turn(cli, &text, schema_argument.as_deref(), Some(&session)).await;
             self.account(&reading, Some(before));
@@ -374,12 +376,20 @@ impl<'a> Dispatch<'a> {
             SchemaVia::PromptOnly => Ok(None),
             SchemaVia::Inline(_) => Ok(Some(whole.to_string())),
             SchemaVia::File(_) => {
-                let path = path_of(&self.job.transcript_dir, &self.job.brief.worker, "schema.json");
-                std::fs::write(&path, schema::strict(whole).to_string()).map_err(|error| {
-                    let message = format!("the report schema {} cannot be written: {error}", path.display());
-                    self.failure(FailureClass::Environment, message)
-                })?;
+                let path = self.write_beside("schema.json", &schema::strict(whole).to_string())?;
                 Ok(Some(path.to_string_lossy().into_owned()))
+            }
+        }
+    }
+
+    /// Writes a file that the program is to read, beside the worker's transcript.
+    fn write_beside(&self, extension: &str, text: &str) -> Result<PathBuf, Failure> {
+        let path = path_of(&self.job.transcript_dir, &self.job.brief.worker, extension);
+        match std::fs::write(&path, text) {
+            Ok(()) => Ok(path),
+            Err(error) => {
+                let message = format!("{} cannot be written: {error}", path.display());
+                Err(self.failure(FailureClass::Environment, message))
             }
         }
     }
@@ -393,13 +403,26 @@ impl<'a> Dispatch<'a> {
     ) -> (Turn, Reading) {
         let editing = self.job.brief.role.may_edit() && session.is_none();
         let argv = arguments(cli, &self.job, editing, text, schema_argument, session);
+        if let Some((extension, rules)) = cli.reading_rules.as_ref().filter(|_| !editing)
+            && let Err(failure) = self.write_beside(extension, rules)
+        {
+            return (Turn::Failed(failure), Reading::new(cli.output, ""));
+        }
         let env = self.environment(if editing { &cli.editing_env } else { &cli.reading_env });
         let stdin = if cli.takes_argument() { Vec::new() } else { text.as_bytes().to_vec() };
-        let mut reading = Reading::new(cli.output, &self.job.cwd.to_string_lossy());
+        let mut reading =
+            Reading::new(cli.output, &self.job.cwd.to_string_lossy()).impatient(cli.retrying.clone());
+        let stop = self.cancel.child_token();
         let ended = self
-            .start(argv, env, stdin, |line| match line.stream {
+            .start(argv, env, stdin, &stop, |line| match line.stream {
                 crate::process::Stream::Stdout => reading.line(&line.text),
-                crate::process::Stream::Stderr => Vec::new(),
+                crate::process::Stream::Stderr => {
+                    let progress = reading.complaint_line(&line.text);
+                    if reading.gave_up {
+                        stop.cancel();
+                    }
+                    progress
+                }
             })
             .await;
         reading.finish(&ended.stdout.lossy(), &ended.stderr.lossy());
@@ -410,16 +433,22 @@ impl<'a> Dispatch<'a> {
     fn judge(&self, cli: &Cli, ended: &Ended, reading: &Reading) -> Turn {
         let stderr = excerpt::last_line(&ended.stderr.text(), 300);
         let last_words = reading.error.as_ref().map_or(stderr.as_str(), |error| error.message.as_str());
-        if let Some(failure) = self.not_its_own(&ended.how, last_words) {
+        // That we ended it for trying again and again is the service's failure, not a wish of the user's.
+        let ours = reading.gave_up && ended.how == How::Cancelled && !self.cancel.is_cancelled();
+        if let Some(failure) = self.not_its_own(&ended.how, last_words).filter(|_| !ours) {
             return Turn::Failed(failure);
         }
         if let Some(error) = &reading.error {
             return Turn::Failed(self.failure(classify(error.status, &error.message), &error.message));
         }
-        if reading.schema_unmet {
-            return Turn::Problem(ReportProblem::Invalid("it never fitted the schema".to_owned()));
-        }
         let (role, protocol) = (self.job.brief.role, self.job.brief.protocol);
+        if reading.schema_unmet {
+            // It may have said in prose what it could not say otherwise; it is validated here again in any case.
+            return match reading.text.as_deref().map(|text| parse_report(role, protocol, text)) {
+                Some(Ok(report)) => Turn::Report(Box::new(report)),
+                _ => Turn::Problem(ReportProblem::Invalid("it never fitted the schema".to_owned())),
+            };
+        }
         let parsed = match (&reading.structured, &reading.text) {
             (Some(value), _) => parse_value(role, protocol, value),
             (None, Some(text)) => parse_report(role, protocol, text),
@@ -446,33 +475,6 @@ impl<'a> Dispatch<'a> {
             Err(problem) => Turn::Problem(problem),
         }
     }
-}
-
-/// The whole command line of one turn.
-pub(super) fn arguments(
-    cli: &Cli,
-    job: &Job,
-    editing: bool,
-    text: &str,
-    schema_argument: Option<&str>,
-    session: Option<&str>,
-) -> Vec<String> {
-    let mut argv = cli.program.clone();
-    argv.extend(cli.arguments.iter().cloned());
-    argv.extend(if editing { &cli.editing } else { &cli.reading }.iter().cloned());
-    let mut with = |template: &[String], name: &str, value: Option<&str>| {
-        if let Some(value) = value {
-            argv.extend(template.iter().map(|argument| argument.replace(name, value)));
-        }
-    };
-    with(&cli.model, "{model}", job.model.as_deref());
-    with(&cli.effort, "{effort}", job.effort.as_deref());
-    if let SchemaVia::Inline(template) | SchemaVia::File(template) = &cli.schema {
-        with(template, "{schema}", schema_argument);
-    }
-    with(&cli.resume, "{session}", session);
-    with(&cli.prompt, "{prompt}", Some(text));
-    argv
 }
 
 /// Where a worker's transcript lies.

@@ -6,9 +6,13 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::agent::Retrying;
 use super::lenient::as_text;
 use super::outcome::Usage;
 use super::{denials, excerpt, parse};
+
+mod gemini;
+mod opencode;
 
 /// The format of an agent's standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +21,7 @@ pub enum Output {
     Claude,
     /// JSON lines of items, as Codex writes them.
     Codex,
-    /// One JSON object with `response` and `stats`, as Gemini CLI writes it.
+    /// JSON lines of events with a closing `result`, or one object with `response` and `stats`, as Gemini CLI writes them.
     Gemini,
     /// JSON lines of parts, as opencode writes them.
     Opencode,
@@ -63,7 +67,9 @@ pub struct Reading {
     /// The last message, where the agent gives it as data.
     pub structured: Option<Value>,
     pub error: Option<StreamError>,
-    /// The agent gave up on its own output schema: it ended, and there is no report.
+    /// What was said last in the course of the work.
+    said: Option<String>,
+    /// The agent gave up on its own output schema and ended: a report is at most in what it said.
     pub schema_unmet: bool,
     pub usage: Usage,
     /// Tool calls that were seen.
@@ -75,6 +81,11 @@ pub struct Reading {
     open_edits: Vec<(String, String)>,
     /// A complaint that may pass (a retry under way); an error only if nothing comes after it.
     complaint: Option<String>,
+    retrying: Option<Retrying>,
+    /// Retries told since anything was done.
+    retries: u32,
+    /// It tried again more often than it may.
+    pub gave_up: bool,
 }
 
 impl Reading {
@@ -86,6 +97,7 @@ impl Reading {
             text: None,
             structured: None,
             error: None,
+            said: None,
             schema_unmet: false,
             usage: Usage::default(),
             tools: 0,
@@ -93,7 +105,34 @@ impl Reading {
             denied: Vec::new(),
             open_edits: Vec::new(),
             complaint: None,
+            retrying: None,
+            retries: 0,
+            gave_up: false,
         }
+    }
+
+    /// The same, with a bound for tries in a row.
+    pub fn impatient(self, retrying: Option<Retrying>) -> Self {
+        Reading { retrying, ..self }
+    }
+
+    /// Takes one line of standard error.
+    pub fn complaint_line(&mut self, line: &str) -> Vec<Progress> {
+        let Some(retrying) = &self.retrying else { return Vec::new() };
+        if self.gave_up || !line.to_lowercase().contains(&retrying.says) {
+            return Vec::new();
+        }
+        self.retries += 1;
+        if self.retries >= retrying.most {
+            self.gave_up = true;
+            let message = format!(
+                "it tried {} times in a row; last: {}",
+                self.retries,
+                excerpt::head(line.trim(), 300)
+            );
+            self.error = Some(StreamError { status: None, message });
+        }
+        vec![self.progress("retrying", Some(line.to_owned()))]
     }
 
     /// Takes one line of standard output.
@@ -105,9 +144,13 @@ impl Reading {
         let progress = match self.output {
             Output::Claude => self.claude(&event),
             Output::Codex => self.codex(&event),
+            Output::Gemini => self.gemini(&event),
             Output::Opencode => self.opencode(&event),
-            Output::Gemini | Output::Text => Vec::new(),
+            Output::Text => Vec::new(),
         };
+        if !progress.is_empty() {
+            self.retries = 0;
+        }
         self.tools += u32::try_from(progress.len()).unwrap_or(0);
         progress
     }
@@ -116,15 +159,8 @@ impl Reading {
     pub fn finish(&mut self, stdout: &str, stderr: &str) {
         match self.output {
             Output::Text => self.text = Some(stdout.to_owned()),
-            Output::Gemini => {
-                // An error may come on either output.
-                let is_answer = |object: &Value| {
-                    ["response", "error", "stats"].iter().any(|key| object.get(key).is_some())
-                };
-                let answer = parse::objects(stdout).into_iter().rfind(is_answer);
-                if let Some(answer) = answer.or_else(|| parse::objects(stderr).into_iter().rfind(is_answer)) {
-                    self.gemini(&answer);
-                }
+            Output::Gemini if self.text.is_none() && self.error.is_none() => {
+                self.gemini_whole(stdout, stderr)
             }
             Output::Claude if self.text.is_none() && self.error.is_none() && !self.schema_unmet => {
                 // One array or one pretty-printed object instead of lines.
@@ -137,7 +173,7 @@ impl Reading {
                     self.deny(&target);
                 }
             }
-            Output::Claude | Output::Opencode => {}
+            Output::Claude | Output::Gemini | Output::Opencode => {}
         }
         if self.error.is_none()
             && self.text.is_none()
@@ -173,6 +209,9 @@ impl Reading {
                 for block in content() {
                     let kind = block.get("type").and_then(Value::as_str);
                     let name = block.get("name").and_then(Value::as_str).unwrap_or_default();
+                    if kind == Some("text") {
+                        self.said = block.get("text").and_then(Value::as_str).map(str::to_owned);
+                    }
                     if kind != Some("tool_use") || name == "StructuredOutput" {
                         continue;
                     }
@@ -189,14 +228,9 @@ impl Reading {
             Some("user") => {
                 for block in content() {
                     let Some(id) = block.get("tool_use_id").and_then(Value::as_str) else { continue };
-                    let Some(at) = self.open_edits.iter().position(|(open, _)| open == id) else { continue };
-                    let (_, target) = self.open_edits.swap_remove(at);
-                    if block.get("is_error") != Some(&Value::Bool(true)) {
-                        self.edits += 1;
-                    } else if denials::reads_as_denial(&block.get("content").map(as_text).unwrap_or_default())
-                    {
-                        self.deny(&target);
-                    }
+                    let failed = block.get("is_error") == Some(&Value::Bool(true));
+                    let why = failed.then(|| block.get("content").map(as_text).unwrap_or_default());
+                    self.edit_ended(id, why.as_deref());
                 }
                 Vec::new()
             }
@@ -208,9 +242,20 @@ impl Reading {
         }
     }
 
+    /// An edit under way was made, or was not, for this reason.
+    fn edit_ended(&mut self, id: &str, failed: Option<&str>) {
+        let Some(at) = self.open_edits.iter().position(|(open, _)| open == id) else { return };
+        let (_, target) = self.open_edits.swap_remove(at);
+        match failed {
+            None => self.edits += 1,
+            Some(why) if denials::reads_as_denial(why) => self.deny(&target),
+            Some(_) => {}
+        }
+    }
+
     /// An edit that was not allowed, which an agent may tell more than once.
     fn deny(&mut self, target: &str) {
-        let target = self.short(target);
+        let target = if target.is_empty() { "any file".to_owned() } else { self.short(target) };
         if !self.denied.contains(&target) {
             self.denied.push(target);
         }
@@ -250,6 +295,7 @@ impl Reading {
         let subtype = event.get("subtype").and_then(Value::as_str).unwrap_or_default();
         if subtype == "error_max_structured_output_retries" {
             self.schema_unmet = true;
+            self.text = self.said.take();
             return;
         }
         let said = event.get("result").map(as_text).filter(|text| !text.is_empty());
@@ -258,6 +304,12 @@ impl Reading {
                 .or_else(|| event.get("errors").map(as_text).filter(|text| !text.is_empty()))
                 .or_else(|| event.pointer("/error/message").map(as_text))
                 .unwrap_or_else(|| subtype.replace('_', " "));
+            // So says qwen-code that its model answered in prose.
+            if message.contains("instead of calling the structured_output tool") {
+                self.schema_unmet = true;
+                self.text = self.said.take();
+                return;
+            }
             self.error =
                 Some(StreamError { status: event.get("api_error_status").and_then(Value::as_u64), message });
             return;
@@ -328,86 +380,6 @@ impl Reading {
             }
             Some("error") => {
                 self.complaint = event.get("message").map(as_text);
-                Vec::new()
-            }
-            _ => Vec::new(),
-        }
-    }
-
-    fn gemini(&mut self, answer: &Value) {
-        self.session = answer.get("session_id").and_then(Value::as_str).map(str::to_owned);
-        self.text = answer.get("response").and_then(Value::as_str).map(str::to_owned);
-        let models = answer.pointer("/stats/models").and_then(Value::as_object);
-        let tokens: u64 = models
-            .into_iter()
-            .flat_map(serde_json::Map::values)
-            .filter_map(|model| model.pointer("/tokens/total").and_then(Value::as_u64))
-            .sum();
-        self.usage.tokens = (tokens > 0).then_some(tokens);
-        self.tools = answer
-            .pointer("/stats/tools/totalCalls")
-            .and_then(Value::as_u64)
-            .and_then(|calls| u32::try_from(calls).ok())
-            .unwrap_or(0);
-        if let Some(error) = answer.get("error").filter(|error| !error.is_null()) {
-            let message = error.get("message").map_or_else(|| as_text(error), as_text);
-            self.error = Some(StreamError { status: error.get("code").and_then(Value::as_u64), message });
-        }
-    }
-
-    fn opencode(&mut self, event: &Value) -> Vec<Progress> {
-        if let Some(session) = event.get("sessionID").and_then(Value::as_str) {
-            self.session = Some(session.to_owned());
-        }
-        let part = event.get("part");
-        match event.get("type").and_then(Value::as_str) {
-            Some("text") => {
-                self.text = part.and_then(|part| part.get("text")).and_then(Value::as_str).map(str::to_owned);
-                Vec::new()
-            }
-            Some("tool_use") => {
-                let name = part.and_then(|part| part.get("tool")).and_then(Value::as_str).unwrap_or("tool");
-                let state = part.and_then(|part| part.get("state"));
-                let target = target_of(state.and_then(|state| state.get("input")));
-                if is_edit(name) {
-                    match state.and_then(|state| state.get("status")).and_then(Value::as_str) {
-                        Some("error") => {
-                            self.denied.extend(target.as_deref().map(|target| self.short(target)))
-                        }
-                        _ => self.edits += 1,
-                    }
-                }
-                vec![self.progress(name, target)]
-            }
-            Some("step_finish") => {
-                let cost = part.and_then(|part| part.get("cost")).and_then(Value::as_f64);
-                self.usage.add(Usage {
-                    cost_usd: cost,
-                    tokens: part.and_then(|part| part.get("tokens")).map(|tokens| {
-                        ["/input", "/output", "/reasoning", "/cache/read", "/cache/write"]
-                            .iter()
-                            .filter_map(|path| tokens.pointer(path).and_then(Value::as_u64))
-                            .sum()
-                    }),
-                });
-                Vec::new()
-            }
-            Some("error") => {
-                let error = event.get("error");
-                let data = error.and_then(|error| error.get("data"));
-                let message = [
-                    data.and_then(|data| data.get("message")),
-                    error.and_then(|error| error.get("message")),
-                    error,
-                ]
-                .into_iter()
-                .flatten()
-                .map(as_text)
-                .find(|text| !text.is_empty());
-                self.error = Some(StreamError {
-                    status: data.and_then(|data| data.get("statusCode")).and_then(Value::as_u64),
-                    message: message.unwrap_or_default(),
-                });
                 Vec::new()
             }
             _ => Vec::new(),

@@ -117,6 +117,7 @@ fn with_model(program: Program) -> Row {
             Program::Gemini => "Gemini CLI",
             Program::Qwen => "qwen-code",
             Program::Opencode => "opencode",
+            Program::GeminiAcp | Program::QwenAcp | Program::OpencodeAcp => program.name(),
         },
         start: Some((arrived.saturating_sub(dispatched), by_hand.as_ref().map(|(start, _)| *start))),
         version: (program != Program::ClaudeAcp).then(|| version(&world, program)),
@@ -175,6 +176,9 @@ fn by_hand(program: Program, brief: &str, replies: Replies) -> Option<(u64, Vec<
             &schema,
         ],
         Program::Codex => vec!["exec", "--skip-git-repo-check", "-s", "workspace-write", "-"],
+        Program::Gemini => vec!["--yolo", "--skip-trust"],
+        Program::Qwen => vec!["--yolo", "--json-schema", &schema],
+        Program::Opencode => vec!["run"],
         _ => return None,
     };
     let over_acp = program == Program::ClaudeAcp;

@@ -1,11 +1,11 @@
 //! Agents that cannot do their work: whose fault it is, what to do, and that it is never an attempt.
 
-use fix_loop_tests::{Replies, finding};
+use fix_loop_tests::{DEADLINE, Replies, finding};
 use serde_json::{Value, json};
 
 use super::world::{Program, RIGHT, WRONG, World, edit, fixed};
 
-/// Ends the agent's own patience early; the limit is for the hanging one.
+/// Lines of the agent's own table: its own patience is ended early, and the limit is for the hanging one.
 fn impatient(program: Program, limit: &str) -> String {
     let retries = match program {
         Program::Claude | Program::ClaudeAcp => "env = { CLAUDE_CODE_MAX_RETRIES = \"1\" }\n",
@@ -18,7 +18,8 @@ fn impatient(program: Program, limit: &str) -> String {
 #[track_caller]
 fn comes_to_a_question(world: &World) -> (Value, Value) {
     let before = (world.repo.tree(), world.repo.git_state());
-    let output = world.run(&[]).run();
+    // qwen-code tries seven times by itself, and gives no way to make that fewer.
+    let output = world.run(&[]).spawn().wait_within(4 * DEADLINE);
     assert_eq!(output.code, Some(1), "{output}\n{}", world.transcripts());
     let report = output.json();
     assert_eq!((&report["resolved"], &report["waiting"]), (&json!([]), &json!(["f1"])), "{report:#}");
@@ -35,23 +36,37 @@ fn says(question: &Value, all: &[&str]) {
     }
 }
 
-pub fn failures_of_the_service_and_the_account_are_no_attempts(program: Program) {
-    let account = ["was refused by its account", "log in"];
-    let service = ["could not reach its service", "try again"];
-    for (step, words) in [
-        (json!({"http": 401}), account),
-        (json!({"http": 429}), service),
-        (json!({"http": 500}), service),
-        (json!({"garbage": true}), service),
-        (json!({"cut": true}), service),
-    ] {
-        let replies = Replies::new().to("fixer", [step.clone()]);
-        let world = World::about(program, replies, &impatient(program, ""));
-        let (report, question) = comes_to_a_question(&world);
-        says(&question, &words);
-        assert_eq!(report["workers"].as_array().map(Vec::len), Some(1), "{step}: {report:#}");
-        assert_ne!(report["workers"][0]["outcome"], "reported", "{step}");
-    }
+/// The model fails so at once, and the question says what to do.
+#[track_caller]
+fn is_no_attempt(program: Program, step: &Value, words: [&str; 2]) {
+    let replies = Replies::new().to("fixer", [step.clone()]);
+    let world = World::about(program, replies, &impatient(program, ""));
+    let (report, question) = comes_to_a_question(&world);
+    says(&question, &words);
+    assert_eq!(report["workers"].as_array().map(Vec::len), Some(1), "{step}: {report:#}");
+    assert_ne!(report["workers"][0]["outcome"], "reported", "{step}");
+}
+
+const SERVICE: [&str; 2] = ["could not reach its service", "try again"];
+
+pub fn a_refused_account_is_no_attempt(program: Program) {
+    is_no_attempt(program, &json!({"http": 401}), ["was refused by its account", "log in"]);
+}
+
+pub fn a_rate_limit_is_no_attempt(program: Program) {
+    is_no_attempt(program, &json!({"http": 429}), SERVICE);
+}
+
+pub fn an_error_of_the_service_is_no_attempt(program: Program) {
+    is_no_attempt(program, &json!({"http": 500}), SERVICE);
+}
+
+pub fn garbage_from_the_service_is_no_attempt(program: Program) {
+    is_no_attempt(program, &json!({"garbage": true}), SERVICE);
+}
+
+pub fn an_answer_that_is_cut_is_no_attempt(program: Program) {
+    is_no_attempt(program, &json!({"cut": true}), SERVICE);
 }
 
 /// Older programs end so, and wrappers make it so.
@@ -118,9 +133,17 @@ fn forbid_edits(world: &World, program: Program) {
             );
             (".codex/config.toml", format!("{before}{hook}{trust}"))
         }
-        Program::Gemini => todo!(),
-        Program::Qwen => todo!(),
-        Program::Opencode => todo!(),
+        Program::Gemini | Program::GeminiAcp => {
+            let rule =
+                "[[rule]]\ntoolName = [\"replace\", \"write_file\"]\ndecision = \"deny\"\npriority = 100\n";
+            (".gemini/policies/mine.toml", rule.to_owned())
+        }
+        Program::Qwen | Program::QwenAcp => {
+            (".qwen/settings.json", json!({"permissions": {"deny": ["Edit", "Write"]}}).to_string())
+        }
+        Program::Opencode | Program::OpencodeAcp => {
+            (".config/opencode/opencode.json", json!({"permission": {"edit": "deny"}}).to_string())
+        }
     };
     let path = home.join(file);
     std::fs::create_dir_all(path.parent().expect("it has a folder")).expect("the home can be written");

@@ -23,7 +23,9 @@ pub fn a_fix_in_round_1_is_staged_beside_the_users_work(program: Program) {
         (&worker["agent"], &worker["role"], &worker["outcome"]),
         (&json!(program.name()), &json!("fixer"), &json!("reported"))
     );
-    assert!(worker["tokens"].as_u64().is_some_and(|tokens| tokens > 0), "{worker}");
+    // Not every agent tells them over that protocol.
+    let tokens = worker["tokens"].as_u64().is_some_and(|tokens| tokens > 0);
+    assert!(tokens || (program.speaks_acp() && program != Program::ClaudeAcp), "{worker}");
     // What it does, and to which file, is told while it does it.
     assert!(output.stderr.contains("calc.py"), "{output}");
     if matches!(program, Program::Claude | Program::ClaudeAcp) {
@@ -181,6 +183,24 @@ fn without_asking(program: Program) -> Value {
         Program::ClaudeAcp => json!({"shell": format!("sed -i 's/{}/{}/' {}", FACTOR.1, FACTOR.2, FACTOR.0)}),
         _ => json!({"edit": FACTOR.0, "old": FACTOR.1, "new": FACTOR.2}),
     }
+}
+
+/// What an agent writes through the client is refused there, and what it writes by itself is set aside.
+pub fn a_second_file_edited_over_acp_is_never_in_the_tree(program: Program) {
+    let steps = [
+        json!({"read": FACTOR.0}),
+        json!({"edit": FACTOR.0, "old": FACTOR.1, "new": FACTOR.2}),
+        json!({"shell": "echo 'left behind' > notes.txt"}),
+        json!({"report": fixed("turned the sign")}),
+    ];
+    let world = World::new(program, Replies::new().to("fixer", steps));
+    let output = world.run(&[]).run();
+    assert_eq!(output.code, Some(1), "{output}\n{}", world.transcripts());
+    assert_eq!(world.repo.read("signs.py"), "FACTOR = -1\n");
+    assert!(!world.repo.exists("notes.txt"));
+    let question = world.question("scope");
+    let detail = format!("{} {}", question["text"], question["detail"]);
+    assert!(detail.contains("notes.txt"), "{question:#}");
 }
 
 pub fn fixed_without_a_difference_is_never_resolved(program: Program) {

@@ -20,6 +20,10 @@ pub enum Program {
     Gemini,
     Qwen,
     Opencode,
+    /// The same three as they speak that protocol themselves.
+    GeminiAcp,
+    QwenAcp,
+    OpencodeAcp,
 }
 
 impl Program {
@@ -32,7 +36,14 @@ impl Program {
             Program::Gemini => "gemini",
             Program::Qwen => "qwen",
             Program::Opencode => "opencode",
+            Program::GeminiAcp => "gemini-acp",
+            Program::QwenAcp => "qwen-acp",
+            Program::OpencodeAcp => "opencode-acp",
         }
+    }
+
+    pub fn speaks_acp(self) -> bool {
+        self.name() == "adapter" || self.name().ends_with("-acp")
     }
 
     pub fn variable(self) -> &'static str {
@@ -40,9 +51,9 @@ impl Program {
             Program::Claude => "FIX_LOOP_CLAUDE",
             Program::Codex => "FIX_LOOP_CODEX",
             Program::ClaudeAcp => "FIX_LOOP_CLAUDE_ACP",
-            Program::Gemini => "FIX_LOOP_GEMINI",
-            Program::Qwen => "FIX_LOOP_QWEN",
-            Program::Opencode => "FIX_LOOP_OPENCODE",
+            Program::Gemini | Program::GeminiAcp => "FIX_LOOP_GEMINI",
+            Program::Qwen | Program::QwenAcp => "FIX_LOOP_QWEN",
+            Program::Opencode | Program::OpencodeAcp => "FIX_LOOP_OPENCODE",
         }
     }
 
@@ -58,10 +69,13 @@ impl Program {
             _ => format!("[roles.fixer]\nagent = \"{0}\"\n[roles.verifier]\nagent = \"{0}\"\n", self.name()),
         };
         let own = match self {
-            Program::ClaudeAcp => "kind = \"acp\"\npreset = \"claude\"\n",
-            _ => "",
+            Program::ClaudeAcp => "kind = \"acp\"\npreset = \"claude\"\n".to_owned(),
+            Program::GeminiAcp | Program::QwenAcp | Program::OpencodeAcp => {
+                format!("kind = \"acp\"\npreset = \"{}\"\n", self.name().trim_end_matches("-acp"))
+            }
+            _ => String::new(),
         };
-        match (own, about) {
+        match (own.as_str(), about) {
             ("", "") => roles,
             _ => format!("{roles}[agents.{}]\n{own}{about}", self.name()),
         }
@@ -265,21 +279,23 @@ pub fn use_model(repo: &mut Repo, program: Program, port: u16) {
             std::fs::write(folder.join("config.toml"), config).expect("a fresh folder");
             repo.set_env("OPENAI_API_KEY", "test");
         }
-        Program::Gemini => {
+        Program::Gemini | Program::GeminiAcp => {
             // An endpoint in the environment alone makes it choose a way to log in that it then refuses.
             let folder = home.join(".gemini");
             std::fs::create_dir_all(&folder).expect("the home can be written");
             let settings = json!({"security": {"auth": {"selectedType": "gemini-api-key"}}});
             std::fs::write(folder.join("settings.json"), settings.to_string()).expect("a fresh folder");
+            // It leaves reports of failures in the folder for temporary files.
+            repo.set_env("TMPDIR", home.clone());
             repo.set_env("GEMINI_API_KEY", "test");
             repo.set_env("GOOGLE_GEMINI_BASE_URL", endpoint);
         }
-        Program::Qwen => {
+        Program::Qwen | Program::QwenAcp => {
             repo.set_env("OPENAI_API_KEY", "test");
             repo.set_env("OPENAI_BASE_URL", format!("{endpoint}/v1"));
             repo.set_env("OPENAI_MODEL", "fake");
         }
-        Program::Opencode => {
+        Program::Opencode | Program::OpencodeAcp => {
             let config = json!({
                 "autoupdate": false, "share": "disabled", "model": "fake/fake", "small_model": "fake/fake",
                 "provider": {"fake": {

@@ -3,11 +3,12 @@
 use serde_json::json;
 
 use super::prompts::brief;
-use crate::agents::agent::{AgentError, AgentSpec, Kind, SchemaVia};
+use crate::agents::agent::{AgentError, AgentSpec, Kind, Retrying, SchemaVia};
+use crate::agents::command_line::arguments;
 use crate::agents::failure::{FailureClass, classify};
 use crate::agents::presets::{NAMES, detect, preset};
 use crate::agents::role::{ProtocolName, Role};
-use crate::agents::run::{Job, arguments};
+use crate::agents::run::Job;
 use crate::agents::stream::{Output, Progress, Reading};
 use crate::config::{AgentConfig, AgentKind, BriefInput, ReportFormat};
 
@@ -207,6 +208,100 @@ fn codex_failures_are_classed_by_their_words() {
 }
 
 #[test]
+fn gemini_cli_tells_tools_edits_denials_and_its_last_message_in_pieces() {
+    let (reading, seen) = read(
+        Output::Gemini,
+        &[
+            "YOLO mode is enabled.",
+            r#"{"type":"init","session_id":"g1","model":"auto"}"#,
+            r#"{"type":"message","role":"user","content":"the brief"}"#,
+            r#"{"type":"message","role":"assistant","content":"I look.","delta":true}"#,
+            r#"{"type":"tool_use","tool_name":"read_file","tool_id":"r","parameters":{"file_path":"/repo/calc.py"}}"#,
+            r#"{"type":"tool_result","tool_id":"r","status":"success","output":""}"#,
+            r#"{"type":"tool_use","tool_name":"replace","tool_id":"e","parameters":{"file_path":"calc.py"}}"#,
+            r#"{"type":"tool_result","tool_id":"e","status":"success"}"#,
+            r#"{"type":"tool_use","tool_name":"write_file","tool_id":"w","parameters":{"file_path":"b.py"}}"#,
+            r#"{"type":"tool_result","tool_id":"w","status":"error","error":{"type":"policy_violation","message":"Tool execution denied by policy."}}"#,
+            r#"{"type":"message","role":"assistant","content":"{\"status\":","delta":true}"#,
+            r#"{"type":"message","role":"assistant","content":"\"fixed\"}","delta":true}"#,
+            r#"{"type":"result","status":"success","stats":{"total_tokens":600,"tool_calls":3}}"#,
+        ],
+    );
+    assert_eq!(seen, ["read_file calc.py", "replace calc.py", "write_file b.py"]);
+    assert_eq!(
+        (reading.session.as_deref(), reading.text.as_deref()),
+        (Some("g1"), Some(r#"{"status":"fixed"}"#))
+    );
+    assert_eq!((reading.edits, reading.denied.as_slice()), (1, ["b.py".to_owned()].as_slice()));
+    assert_eq!((reading.usage.tokens, reading.tools, reading.error), (Some(600), 3, None));
+
+    let error = r#"{"type":"result","status":"error","error":{"type":"unknown","message":"[API Error: {\"code\":401}]"},"stats":{}}"#;
+    let (reading, _) = read(Output::Gemini, &[error]);
+    assert_eq!(classify(None, &reading.error.unwrap().message), FailureClass::Account);
+    let (reading, _) = read(
+        Output::Gemini,
+        &[
+            r#"{"type":"error","severity":"warning","message":"Loop detected"}"#,
+            r#"{"type":"error","severity":"error","message":"The model returned an empty response"}"#,
+            r#"{"type":"result","status":"error","stats":{}}"#,
+        ],
+    );
+    assert_eq!(reading.error.unwrap().message, "The model returned an empty response");
+}
+
+#[test]
+fn a_program_that_tries_again_and_again_is_given_up_unless_it_gets_on_in_between() {
+    let retrying = || Some(Retrying { says: "retrying with".into(), most: 2 });
+    let complaint = "Attempt 1 failed with status 429. Retrying with backoff...";
+    let tool = r#"{"type":"tool_use","tool_name":"glob","tool_id":"t","parameters":{}}"#;
+    let mut reading = Reading::new(Output::Gemini, "/repo").impatient(retrying());
+    assert_eq!(reading.complaint_line("Ripgrep is not available"), []);
+    assert_eq!(reading.complaint_line(complaint)[0].to_string(), format!("retrying {complaint}"));
+    reading.line(tool);
+    reading.complaint_line(complaint);
+    assert!(!reading.gave_up, "it got on in between");
+    reading.complaint_line(complaint);
+    assert!(reading.gave_up);
+    assert_eq!(classify(None, &reading.error.unwrap().message), FailureClass::Service);
+    let mut other = Reading::new(Output::Claude, "/repo");
+    assert_eq!(other.complaint_line(complaint), []);
+}
+
+#[test]
+fn qwen_code_answering_in_prose_has_not_met_its_schema_and_what_it_said_is_kept() {
+    let (reading, _) = read(
+        Output::Claude,
+        &[
+            r#"{"type":"assistant","message":{"content":[{"type":"text","text":"{\"status\":\"fixed\"}"}]}}"#,
+            r#"{"type":"result","subtype":"error_during_execution","is_error":true,"error":{"message":"Model produced plain text instead of calling the structured_output tool as required by --json-schema"}}"#,
+        ],
+    );
+    assert!(reading.schema_unmet && reading.error.is_none());
+    assert_eq!(reading.text.as_deref(), Some(r#"{"status":"fixed"}"#));
+}
+
+#[test]
+fn a_tool_that_opencode_does_not_offer_is_a_denied_edit_and_a_failed_one_is_none() {
+    let tool = |name: &str, state: &str| {
+        format!(r#"{{"type":"tool_use","part":{{"tool":"{name}","state":{state}}}}}"#)
+    };
+    let invalid = r#"{"status":"completed","input":{"tool":"edit","error":"x"},"output":"Model tried to call unavailable tool 'edit'."}"#;
+    let missed =
+        r#"{"status":"error","input":{"filePath":"/repo/a.py"},"error":"oldString not found in content"}"#;
+    let ruled = r#"{"status":"error","input":{"filePath":"/repo/a.py"},"error":"The user has specified a rule which prevents you from using this specific tool call."}"#;
+    for (name, state, denied) in
+        [("invalid", invalid, vec!["any file"]), ("edit", missed, vec![]), ("edit", ruled, vec!["a.py"])]
+    {
+        let (reading, _) = read(Output::Opencode, &[&tool(name, state)]);
+        assert_eq!(
+            (reading.edits, reading.denied),
+            (0, denied.into_iter().map(str::to_owned).collect()),
+            "{state}"
+        );
+    }
+}
+
+#[test]
 fn gemini_and_opencode_and_plain_text_are_read() {
     let (reading, _) = read(
         Output::Gemini,
@@ -227,7 +322,7 @@ fn gemini_and_opencode_and_plain_text_are_read() {
         &[
             r#"{"type":"step_start","sessionID":"ses","part":{}}"#,
             r#"{"type":"tool_use","sessionID":"ses","part":{"tool":"edit","state":{"status":"completed","input":{"filePath":"/repo/a.py"}}}}"#,
-            r#"{"type":"tool_use","sessionID":"ses","part":{"tool":"write","state":{"status":"error","input":{"filePath":"/repo/b.py"}}}}"#,
+            r#"{"type":"tool_use","sessionID":"ses","part":{"tool":"write","state":{"status":"error","input":{"filePath":"/repo/b.py"},"error":"The user rejected permission to use this tool."}}}"#,
             r#"{"type":"step_finish","part":{"cost":0.5,"tokens":{"input":10,"output":5,"reasoning":0,"cache":{"read":1,"write":2}}}}"#,
             r#"{"type":"step_finish","part":{"cost":0.25,"tokens":{"input":1,"output":1}}}"#,
             r#"{"type":"text","part":{"text":"done"}}"#,
@@ -307,6 +402,20 @@ fn command_lines_carry_model_effort_schema_and_what_the_role_may_do() {
     );
     assert!(argv("codex", Role::Verifier, None).contains("-s read-only"));
     assert!(argv("codex", Role::Fixer, Some("T1")).ends_with("resume T1 -"));
+    for name in ["gemini", "qwen", "opencode"] {
+        assert!(
+            argv(name, Role::Fixer, Some("S1")).contains("S1"),
+            "{name}: the follow-up is in the same session"
+        );
+        for allowed in ["yolo", "--auto"] {
+            assert!(!argv(name, Role::Verifier, None).contains(allowed), "{name}");
+            assert!(
+                !argv(name, Role::Fixer, Some("S1")).contains(allowed),
+                "{name}: a follow-up changes nothing"
+            );
+        }
+    }
+    assert!(argv("gemini", Role::Verifier, None).contains("--admin-policy /tmp/"));
     assert!(
         NAMES.iter().all(|name| !argv(name, Role::Fixer, None).contains("the prompt")),
         "prompts go in by standard input"
