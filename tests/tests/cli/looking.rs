@@ -85,7 +85,7 @@ fn a_findings_file_that_breaks_keeps_its_last_good_set_for_the_next_process() {
             repo.write(path, &broken);
             assert_eq!(look(&repo), before, "{broken}");
         }
-        repo.write(path, &sarif(Some(json!([]))));
+        repo.write(path, sarif(Some(json!([]))));
         assert_eq!(look(&repo), Vec::<Value>::new(), "an explicit empty list clears them");
         // A file that was taken away takes its findings with it.
         repo.write(path, &good);
