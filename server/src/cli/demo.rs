@@ -78,7 +78,7 @@ pub async fn demo(dir: Option<PathBuf>, only_make: bool) -> Outcome {
     let root = std::fs::canonicalize(&root)
         .map_err(|error| Failure::environment(format!("{}: {error}", root.display())))?;
     make(&root)?;
-    eprintln!("A small shop with five confirmed findings: {}\n", root.display());
+    tell!("A small shop with five confirmed findings: {}\n", root.display());
     if only_make {
         return Ok(Exit::Done);
     }
@@ -87,13 +87,13 @@ pub async fn demo(dir: Option<PathBuf>, only_make: bool) -> Outcome {
     let printer = print::Progress::start(&engine);
     let started = std::time::Instant::now();
     let reply = engine.command(Command::FixAll).await?;
-    eprintln!("{}\n", reply.message);
+    tell!("{}\n", reply.message);
     run::until_idle(&engine, &reply.loops, None).await;
     printer.stop().await;
     let report = engine.report().await?;
     let snapshot = engine.snapshot();
     engine.shutdown().await;
-    eprintln!();
+    tell!("");
     print::report(&report, &snapshot);
     let all = conclude(&report, &snapshot, &root, started.elapsed());
     Ok(if all { Exit::Done } else { Exit::Unresolved })
@@ -130,11 +130,11 @@ fn conclude(report: &RunReport, snapshot: &Snapshot, root: &Path, took: Duration
             && asked(4, QuestionKind::Inconclusive),
         is(5, &|finding| finding.detail.state == FindingState::Deferred && finding.attempts.len() >= 2),
     ];
-    eprintln!("\nThe five outcomes, in {:.1} s:", took.as_secs_f64());
+    tell!("\nThe five outcomes, in {:.1} s:", took.as_secs_f64());
     for (index, (outcome, held)) in OUTCOMES.iter().zip(held).enumerate() {
-        eprintln!("  {} finding {}: {outcome}", if held { "ok  " } else { "FAIL" }, index + 1);
+        tell!("  {} finding {}: {outcome}", if held { "ok  " } else { "FAIL" }, index + 1);
     }
-    eprintln!(
+    tell!(
         "\nLook at it: `git -C {root} diff --cached` is exactly what was fixed.\nOpen {root} in VS Code or Neovim with the \
          Fix Loop client, or run `fix-loop status --workspace {root}`.",
         root = root.display()
@@ -183,7 +183,14 @@ fn make(root: &Path) -> Result<(), Failure> {
 }
 
 fn git(root: &Path, arguments: &[&str]) -> Result<String, Failure> {
-    let output = Program::new("git")
+    let mut program = Program::new("git");
+    // A hook or an editor may have set `GIT_DIR`, which would make the project somewhere else.
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("GIT_")) {
+        if !name.to_string_lossy().starts_with("GIT_CONFIG") {
+            program.env_remove(name);
+        }
+    }
+    let output = program
         .arg("-C")
         .arg(root)
         .args(arguments)

@@ -16,9 +16,9 @@ pub async fn doctor(place: &Place, format: Format) -> Outcome {
                     fix_loop::engine::LineState::Note => "note   ",
                     fix_loop::engine::LineState::Missing => "missing",
                 };
-                eprintln!("{state}  {:<16} {}", line.what, line.says);
+                tell!("{state}  {:<16} {}", line.what, line.says);
             }
-            eprintln!("\n{}", if examined.ready { "Ready." } else { "Not ready: see `missing` above." });
+            tell!("\n{}", if examined.ready { "Ready." } else { "Not ready: see `missing` above." });
         }
     }
     Ok(if examined.ready { Exit::Done } else { Exit::Environment })

@@ -11,33 +11,32 @@ use fix_loop::{findings, protocol};
 use super::exit::{Exit, Failure, Outcome};
 use super::{Format, GraphFormat, Place, SchemaOf, print, session};
 
-/// A findings file of any known format.
-pub fn read_findings(path: &Path) -> Result<findings::Imported, Failure> {
-    let bytes = if path == Path::new("-") {
+/// The bytes of a findings file; `-` is stdin.
+pub fn bytes_of(path: &Path) -> Result<Vec<u8>, Failure> {
+    if path == Path::new("-") {
         let mut bytes = Vec::new();
         std::io::stdin()
             .read_to_end(&mut bytes)
             .map_err(|error| Failure::input(format!("stdin cannot be read: {error}")))?;
-        bytes
-    } else {
-        std::fs::read(path)
-            .map_err(|error| Failure::input(format!("{} cannot be read: {error}", path.display())))?
-    };
-    parse(&bytes, &path.display().to_string())
+        return Ok(bytes);
+    }
+    std::fs::read(path).map_err(|error| Failure::input(format!("{} cannot be read: {error}", path.display())))
 }
 
-fn parse(bytes: &[u8], name: &str) -> Result<findings::Imported, Failure> {
-    findings::import(bytes, name)
+/// A findings file of any known format, about the files of this workspace.
+pub fn parse(bytes: &[u8], path: &Path, root: &Path) -> Result<findings::Imported, Failure> {
+    let name = path.display().to_string();
+    findings::import_into(bytes, &name, &findings::DiskTree::new(root))
         .map_err(|error| Failure::input(format!("{name}:{}:{}: {}", error.line, error.column, error.message)))
 }
 
 pub async fn import(source: &str, place: &Place, format: Format) -> Outcome {
+    let root = session::root(place)?;
     let imported = if source.starts_with("https://") || source.starts_with("http://") {
-        let root = session::root(place)?;
         let file = pull_request(source, &root).await?;
-        read_findings(file.path())?
+        parse(&bytes_of(file.path())?, file.path(), &root)?
     } else {
-        read_findings(Path::new(source))?
+        parse(&bytes_of(Path::new(source))?, Path::new(source), &root)?
     };
     match format {
         Format::Json => {
@@ -46,7 +45,7 @@ pub async fn import(source: &str, place: &Place, format: Format) -> Outcome {
         Format::Text => {
             print::json(&imported.review_output)?;
             for note in &imported.notes {
-                eprintln!("{note}");
+                tell!("{note}");
             }
         }
     }
@@ -55,27 +54,36 @@ pub async fn import(source: &str, place: &Place, format: Format) -> Outcome {
 
 /// The review comments of a pull request, by the `gh` program, in a file that lives as long as it is held.
 pub async fn pull_request(url: &str, root: &Path) -> Result<tempfile::NamedTempFile, Failure> {
-    let comments = fix_loop::engine::pull_request_comments(url, root, &session::supervisor()?)
-        .await
-        .map_err(Failure::environment)?;
+    let read = fix_loop::engine::pull_request(url, root, &session::supervisor()?).await?;
+    if let Some(note) = read.note {
+        tell!("{note}");
+    }
+    hold("pull-request-", &read.comments)
+}
+
+/// Findings that came from elsewhere, in a file that lives as long as it is held.
+pub fn hold(prefix: &str, bytes: &[u8]) -> Result<tempfile::NamedTempFile, Failure> {
     let mut file = tempfile::Builder::new()
-        .prefix("pull-request-")
+        .prefix(prefix)
         .suffix(".json")
         .tempfile()
         .map_err(|error| Failure::environment(format!("no temporary file can be made: {error}")))?;
-    std::io::Write::write_all(&mut file, &comments).map_err(|error| {
+    std::io::Write::write_all(&mut file, bytes).map_err(|error| {
         Failure::environment(format!("{} cannot be written: {error}", file.path().display()))
     })?;
     Ok(file)
 }
 
-pub fn init(place: &Place) -> Outcome {
+pub fn init(place: &Place, format: Format) -> Outcome {
     let root = session::root(place)?;
     let path = root.join("fix-loop.toml");
     let made = std::fs::OpenOptions::new().write(true).create_new(true).open(&path);
     match made.and_then(|mut file| std::io::Write::write_all(&mut file, config::INIT_TEMPLATE.as_bytes())) {
         Ok(()) => {
-            eprintln!("wrote {}", path.display());
+            tell!("wrote {}", path.display());
+            if format == Format::Json {
+                print::json(&json!({"wrote": path.display().to_string()}))?;
+            }
             Ok(Exit::Done)
         }
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
@@ -91,12 +99,25 @@ pub fn graph(name: Protocol, format: GraphFormat) -> Outcome {
     match format {
         GraphFormat::Mermaid => print::stdout(&graph)?,
         // The same edges, one a line, without the diagram's frame.
-        GraphFormat::Text => {
-            let lines: Vec<&str> = graph.lines().map(str::trim).filter(|line| line.contains("-->")).collect();
-            print::stdout(&format!("{}\n", lines.join("\n")))?;
+        GraphFormat::Text => print::stdout(&format!("{}\n", edges(&graph).join("\n")))?,
+        GraphFormat::Json => {
+            let transitions: Vec<_> = edges(&graph).into_iter().filter_map(transition).collect();
+            print::json(&json!({"protocol": name.as_str(), "transitions": transitions}))?;
         }
     }
     Ok(Exit::Done)
+}
+
+fn edges(graph: &str) -> Vec<&str> {
+    graph.lines().map(str::trim).filter(|line| line.contains("-->")).collect()
+}
+
+/// `from --> to : event, event`; `[*]` is before the start and after the end.
+fn transition(edge: &str) -> Option<serde_json::Value> {
+    let (from, rest) = edge.split_once(" --> ")?;
+    let (to, events) = rest.split_once(" : ").unwrap_or((rest, ""));
+    let events: Vec<&str> = events.split(", ").filter(|event| !event.is_empty()).collect();
+    Some(json!({"from": from, "to": to, "events": events}))
 }
 
 pub fn schema(of: SchemaOf) -> Outcome {

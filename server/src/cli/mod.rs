@@ -3,6 +3,12 @@
 //! Owns arguments, terminal and exit codes. JSON goes to stdout, everything else to stderr. Never decides anything about
 //! findings or loops: it sends the engine the same commands as an editor does.
 
+/// A line to stderr for people. One that cannot be written is dropped: whoever closed stderr has read enough, and what runs
+/// goes on (`fix-loop run 2>&1 | head`).
+macro_rules! tell {
+    ($($words:tt)*) => { $crate::cli::print::line_to_people(format!($($words)*)) };
+}
+
 mod demo;
 mod demo_agent;
 mod doctor;
@@ -28,6 +34,8 @@ pub use exit::Exit;
 #[derive(Parser)]
 #[command(name = "fix-loop", version, about, disable_help_subcommand = true)]
 struct Arguments {
+    #[command(flatten)]
+    place: Place,
     #[command(subcommand)]
     command: Subcommands,
 }
@@ -57,8 +65,6 @@ pub struct Output {
 enum Subcommands {
     /// Serve an editor over stdin and stdout
     Lsp {
-        #[command(flatten)]
-        place: Place,
         /// Accepted and ignored: stdio is the only transport
         #[arg(long)]
         stdio: bool,
@@ -72,14 +78,10 @@ enum Subcommands {
         /// A file, `-` for stdin, or a pull-request URL
         source: String,
         #[command(flatten)]
-        place: Place,
-        #[command(flatten)]
         output: Output,
     },
     /// Show findings, loops and open questions
     Status {
-        #[command(flatten)]
-        place: Place,
         #[command(flatten)]
         output: Output,
     },
@@ -91,8 +93,6 @@ enum Subcommands {
         /// What to tell the next worker, where the question takes words
         #[arg(long)]
         text: Option<String>,
-        #[command(flatten)]
-        place: Place,
         #[command(flatten)]
         output: Output,
     },
@@ -110,21 +110,17 @@ enum Subcommands {
     Undo {
         r#loop: String,
         #[command(flatten)]
-        place: Place,
-        #[command(flatten)]
         output: Output,
     },
     /// Say what works here and what is missing
     Doctor {
-        #[command(flatten)]
-        place: Place,
         #[command(flatten)]
         output: Output,
     },
     /// Trust this workspace with the commands that its configuration names
     Trust {
         #[command(flatten)]
-        place: Place,
+        output: Output,
         /// Approve the commands that this finding brings as checks, instead
         #[arg(long, value_name = "ID")]
         command_of: Option<String>,
@@ -132,7 +128,7 @@ enum Subcommands {
     /// Write a commented fix-loop.toml
     Init {
         #[command(flatten)]
-        place: Place,
+        output: Output,
     },
     /// Make a small project with five findings and run the loop on it
     Demo {
@@ -152,6 +148,9 @@ enum Subcommands {
     Schema {
         #[arg(value_enum)]
         of: SchemaOf,
+        /// A schema is JSON, whatever is said here
+        #[arg(long, value_enum, default_value = "json")]
+        format: Format,
     },
     /// The supervisor: reads what to run from its parent
     #[command(hide = true)]
@@ -164,6 +163,7 @@ enum Subcommands {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum GraphFormat {
     Text,
+    Json,
     Mermaid,
 }
 
@@ -187,40 +187,42 @@ pub fn main() -> ExitCode {
         .enable_all()
         .build()
         .expect("a runtime can be made");
-    let exit = runtime.block_on(obey(arguments.command));
+    let exit = runtime.block_on(obey(arguments.command, &arguments.place));
     // A blocking read of stdin would hold the runtime's end up for ever.
     runtime.shutdown_background();
     exit.into()
 }
 
-async fn obey(command: Subcommands) -> Exit {
+async fn obey(command: Subcommands, place: &Place) -> Exit {
     let result = match command {
-        Subcommands::Lsp { place, stdio: _ } => serve::lsp(&place).await,
-        Subcommands::Run(arguments) => run::run(arguments).await,
-        Subcommands::Review(arguments) => run::review(arguments).await,
-        Subcommands::Import { source, place, output } => files::import(&source, &place, output.format).await,
-        Subcommands::Status { place, output } => state::status(&place, output.format).await,
-        Subcommands::Answer { question, choice, text, place, output } => {
-            state::answer(&place, question, choice, text, output.format).await
+        Subcommands::Lsp { stdio: _ } => serve::lsp().await,
+        Subcommands::Run(arguments) => run::run(place, arguments).await,
+        Subcommands::Review(arguments) => run::review(place, arguments).await,
+        Subcommands::Import { source, output } => files::import(&source, place, output.format).await,
+        Subcommands::Status { output } => state::status(place, output.format).await,
+        Subcommands::Answer { question, choice, text, output } => {
+            state::answer(place, question, choice, text, output.format).await
         }
-        Subcommands::Confirm(named) => state::confirm(named).await,
-        Subcommands::Defer(named) => state::defer(named).await,
-        Subcommands::Dispute(named) => state::dispute(named).await,
-        Subcommands::Reopen(named) => state::reopen(named).await,
-        Subcommands::Verify(named) => state::verify(named).await,
-        Subcommands::Undo { r#loop, place, output } => state::undo(&place, r#loop, output.format).await,
-        Subcommands::Doctor { place, output } => doctor::doctor(&place, output.format).await,
-        Subcommands::Trust { place, command_of } => state::trust(&place, command_of).await,
-        Subcommands::Init { place } => files::init(&place),
-        Subcommands::Demo { dir, only_make } => demo::demo(dir, only_make).await,
+        Subcommands::Confirm(named) => state::confirm(place, named).await,
+        Subcommands::Defer(named) => state::defer(place, named).await,
+        Subcommands::Dispute(named) => state::dispute(place, named).await,
+        Subcommands::Reopen(named) => state::reopen(place, named).await,
+        Subcommands::Verify(named) => state::verify(place, named).await,
+        Subcommands::Undo { r#loop, output } => state::undo(place, r#loop, output.format).await,
+        Subcommands::Doctor { output } => doctor::doctor(place, output.format).await,
+        Subcommands::Trust { command_of, output } => state::trust(place, command_of, output.format).await,
+        Subcommands::Init { output } => files::init(place, output.format),
+        Subcommands::Demo { dir, only_make } => {
+            demo::demo(dir.or_else(|| place.workspace.clone()), only_make).await
+        }
         Subcommands::Protocol { name, format } => files::graph(name, format),
-        Subcommands::Schema { of } => files::schema(of),
+        Subcommands::Schema { of, format: _ } => files::schema(of),
         Subcommands::Supervise | Subcommands::DemoAgent => unreachable!("taken before the runtime starts"),
     };
     match result {
         Ok(exit) => exit,
         Err(failure) => {
-            eprintln!("fix-loop: {failure}");
+            tell!("fix-loop: {failure}");
             failure.exit
         }
     }

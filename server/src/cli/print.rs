@@ -26,6 +26,13 @@ pub fn stdout(text: &str) -> Result<(), Failure> {
     }
 }
 
+/// See `tell!`.
+pub fn line_to_people(mut line: String) {
+    line.push('\n');
+    // Whole at once, so that two processes do not write into each other's lines.
+    let _ = std::io::stderr().lock().write_all(line.as_bytes());
+}
+
 /// Prints notices to stderr while something runs.
 pub struct Progress {
     stop: oneshot::Sender<()>,
@@ -67,7 +74,7 @@ fn line(notice: &Notice) {
         NoticeLevel::Warning => "warning: ",
         NoticeLevel::Error => "error: ",
     };
-    eprintln!("{who}{what}{}", notice.message);
+    tell!("{who}{what}{}", notice.message);
 }
 
 fn id(value: &serde_json::Value) -> String {
@@ -87,21 +94,19 @@ fn place(finding: &FindingView) -> String {
 
 pub fn status(snapshot: &Arc<Snapshot>) {
     if let Some(why) = &snapshot.fixing_off {
-        eprintln!("Fixing is off: {why}\n");
+        tell!("Fixing is off: {why}\n");
     }
     if let Some(driver) = &snapshot.status.driver {
-        eprintln!("Driven by process {} on {}.\n", driver.pid, driver.host);
+        tell!("Driven by process {} on {}.\n", driver.pid, driver.host);
     }
     for error in &snapshot.input_errors {
-        eprintln!("{}:{}:{}: {}", error.file, error.line, error.column, error.message);
+        tell!("{}:{}:{}: {}", error.file, error.line, error.column, error.message);
     }
     if snapshot.findings.is_empty() {
-        eprintln!(
-            "No findings. Put a findings file into .fix-loop/findings/, or name one: `fix-loop run FILE`."
-        );
+        tell!("No findings. Put a findings file into .fix-loop/findings/, or name one: `fix-loop run FILE`.");
     }
     for finding in &snapshot.findings {
-        eprintln!(
+        tell!(
             "{:>6}  {:?}  {:<28} {}\n        {}",
             id(&finding.detail.id),
             finding.detail.severity,
@@ -112,7 +117,7 @@ pub fn status(snapshot: &Arc<Snapshot>) {
     }
     for shown in snapshot.status.loops.iter().filter(|shown| shown.state != "finished") {
         let findings: Vec<String> = shown.findings.iter().map(id).collect();
-        eprintln!(
+        tell!(
             "loop {} ({}): {}, round {}, findings {}{}",
             shown.id,
             shown.protocol,
@@ -127,24 +132,24 @@ pub fn status(snapshot: &Arc<Snapshot>) {
 
 fn questions(snapshot: &Snapshot) {
     for question in &snapshot.questions {
-        eprintln!("\nquestion {}: {}", question.id, question.text);
+        tell!("\nquestion {}: {}", question.id, question.text);
         for line in question.detail.lines() {
-            eprintln!("    {line}");
+            tell!("    {line}");
         }
         for (index, option) in question.options.iter().enumerate() {
             let mark = if *option == question.recommended { " (recommended)" } else { "" };
-            eprintln!("  {}. {option}{mark}", index + 1);
+            tell!("  {}. {option}{mark}", index + 1);
         }
-        eprintln!("  answer with: fix-loop answer {} NUMBER", question.id);
+        tell!("  answer with: fix-loop answer {} NUMBER", question.id);
     }
 }
 
 pub fn report(report: &RunReport, snapshot: &Snapshot) {
     for finding in snapshot.findings.iter().filter(|finding| finding.detail.state != FindingState::Ignored) {
-        eprintln!("finding {} ({}): {}", id(&finding.detail.id), finding.detail.title, finding.standing);
+        tell!("finding {} ({}): {}", id(&finding.detail.id), finding.detail.title, finding.standing);
     }
     for ignored in &report.ignored {
-        eprintln!("finding {}: {}", id(&ignored.id), ignored.reason);
+        tell!("finding {}: {}", id(&ignored.id), ignored.reason);
     }
     questions(snapshot);
     ending(report);
@@ -154,20 +159,20 @@ pub fn report(report: &RunReport, snapshot: &Snapshot) {
 pub fn ending(report: &RunReport) {
     let blocks = || {
         for block in &report.blocks {
-            eprintln!("\n{}", block.trim_end());
+            tell!("\n{}", block.trim_end());
         }
     };
     match (report.protocol.as_str(), report.gate.outcome) {
         ("rereview", "done") => {
             blocks();
-            eprintln!("\ndone");
+            tell!("\ndone");
         }
         ("rereview", word @ ("blocked" | "failed")) => {
             blocks();
-            eprintln!("\n{word}: {}", report.gate.reason);
+            tell!("\n{word}: {}", report.gate.reason);
         }
         _ => {
-            eprintln!("\n{}: {}", report.gate.verdict, report.gate.reason);
+            tell!("\n{}: {}", report.gate.verdict, report.gate.reason);
             blocks();
         }
     }

@@ -1,7 +1,7 @@
 //! `run` and `review`: the loop without an editor.
 
 use std::io::{BufRead, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
@@ -16,10 +16,8 @@ use super::{Format, Output, Place, files, print};
 
 #[derive(Args)]
 pub struct RunArguments {
-    /// Findings files, beside those in the inbox
+    /// Findings files, beside those in the inbox; `-` is stdin
     findings: Vec<PathBuf>,
-    #[command(flatten)]
-    place: Place,
     #[command(flatten)]
     output: Output,
     /// Which loop
@@ -50,8 +48,6 @@ pub struct RunArguments {
 
 #[derive(Args)]
 pub struct ReviewArguments {
-    #[command(flatten)]
-    place: Place,
     #[command(flatten)]
     output: Output,
     /// The agent that fixes
@@ -91,33 +87,38 @@ fn in_json_too(outcome: Outcome, protocol: Option<Protocol>, format: Format) -> 
     outcome
 }
 
-pub async fn run(arguments: RunArguments) -> Outcome {
+pub async fn run(place: &Place, arguments: RunArguments) -> Outcome {
     let (protocol, format) = (arguments.protocol, arguments.output.format);
-    in_json_too(run_loops(arguments).await, protocol, format)
+    in_json_too(run_loops(place, arguments).await, protocol, format)
 }
 
-pub async fn review(arguments: ReviewArguments) -> Outcome {
+pub async fn review(place: &Place, arguments: ReviewArguments) -> Outcome {
     let format = arguments.output.format;
-    in_json_too(review_commits(arguments).await, Some(Protocol::Converge), format)
+    in_json_too(review_commits(place, arguments).await, Some(Protocol::Converge), format)
 }
 
-async fn run_loops(arguments: RunArguments) -> Outcome {
-    let root = session::root(&arguments.place)?;
+async fn run_loops(place: &Place, arguments: RunArguments) -> Outcome {
+    let root = session::root(place)?;
     let mut paths = Vec::new();
+    // What came from stdin or a pull request lives as long as this run.
+    let mut held = Vec::new();
     for file in &arguments.findings {
         // A file that cannot be read stops the run before anything starts.
-        files::read_findings(file)?;
+        let bytes = files::bytes_of(file)?;
+        files::parse(&bytes, file, &root)?;
+        if file == Path::new("-") {
+            held.push(files::hold("stdin-", &bytes)?);
+            continue;
+        }
         paths.push(
             std::path::absolute(file)
                 .map_err(|error| Failure::input(format!("{}: {error}", file.display())))?,
         );
     }
-    // The pull request's findings live as long as this run.
-    let downloaded = match &arguments.from_pr {
-        Some(url) => Some(files::pull_request(url, &root).await?),
-        None => None,
-    };
-    paths.extend(downloaded.iter().map(|file| file.path().to_path_buf()));
+    if let Some(url) = &arguments.from_pr {
+        held.push(files::pull_request(url, &root).await?);
+    }
+    paths.extend(held.iter().map(|file| file.path().to_path_buf()));
     let answer = answer_by(arguments.answer);
     let wishes = Wishes {
         trusted: arguments.trust || arguments.dry_run,
@@ -148,7 +149,7 @@ async fn drive(engine: &EngineHandle, arguments: &RunArguments, answer: AnswerBy
         let plan = engine.plan(arguments.only.clone()).await?;
         match arguments.output.format {
             Format::Json => print::json(&plan)?,
-            Format::Text => eprint!("{plan}"),
+            Format::Text => tell!("{}", plan.to_string().trim_end_matches('\n')),
         }
         return Ok(Exit::Done);
     }
@@ -156,10 +157,10 @@ async fn drive(engine: &EngineHandle, arguments: &RunArguments, answer: AnswerBy
     let printer = print::Progress::start(engine);
     if let Some(name) = &arguments.from_check {
         let reply = engine.command(Command::FromCheck { name: name.clone() }).await?;
-        eprintln!("{}", reply.message);
+        tell!("{}", reply.message);
     }
     for line in engine.plan(arguments.only.clone()).await?.beginning() {
-        eprintln!("{line}");
+        tell!("{line}");
     }
     let command = if arguments.only.is_empty() {
         Command::FixAll
@@ -167,15 +168,15 @@ async fn drive(engine: &EngineHandle, arguments: &RunArguments, answer: AnswerBy
         Command::Fix { findings: arguments.only.clone() }
     };
     let reply = engine.command(command).await?;
-    eprintln!("{}", reply.message);
+    tell!("{}", reply.message);
     until_idle(engine, &reply.loops, (answer == AnswerBy::Ask).then_some(())).await;
     printer.stop().await;
     untrusted(engine).await?;
     conclude(engine, arguments.only.clone(), arguments.output.format).await
 }
 
-async fn review_commits(arguments: ReviewArguments) -> Outcome {
-    let root = session::root(&arguments.place)?;
+async fn review_commits(place: &Place, arguments: ReviewArguments) -> Outcome {
+    let root = session::root(place)?;
     let answer = answer_by(arguments.answer);
     let wishes = Wishes {
         trusted: arguments.trust,
@@ -191,7 +192,7 @@ async fn review_commits(arguments: ReviewArguments) -> Outcome {
         must_drive(&engine, &engine.snapshot())?;
         let printer = print::Progress::start(&engine);
         let reply = engine.command(Command::Review).await?;
-        eprintln!("{}", reply.message);
+        tell!("{}", reply.message);
         until_idle(&engine, &reply.loops, (answer == AnswerBy::Ask).then_some(())).await;
         printer.stop().await;
         untrusted(&engine).await?;
@@ -260,7 +261,7 @@ pub async fn until_idle(engine: &EngineHandle, loops: &[String], ask: Option<()>
                     if let Some(choice) = chosen {
                         let answer = Command::Answer { question: question.id.clone(), choice, text: None };
                         if let Err(refusal) = engine.command(answer).await {
-                            eprintln!("{}", refusal.message);
+                            tell!("{}", refusal.message);
                         }
                         engine.settled().await;
                     }
@@ -272,7 +273,7 @@ pub async fn until_idle(engine: &EngineHandle, loops: &[String], ask: Option<()>
         let changed = tokio::select! {
             changed = watch.changed() => changed.is_ok(),
             () = stop.any() => {
-                eprintln!("cancelling: the tree is restored");
+                tell!("cancelling: the tree is restored");
                 cancel(engine).await;
                 true
             }

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use fix_loop::engine::{self, EngineHandle};
 use fix_loop::lsp::{self, EngineFactory};
 
-use super::Place;
 use super::exit::{Exit, Failure, Outcome};
 use super::session::{self, Wishes};
 
@@ -27,7 +26,7 @@ impl EngineFactory for Factory {
     }
 }
 
-pub async fn lsp(_place: &Place) -> Outcome {
+pub async fn lsp() -> Outcome {
     match lsp::serve(tokio::io::stdin(), tokio::io::stdout(), Factory).await {
         0 => Ok(Exit::Done),
         _ => {

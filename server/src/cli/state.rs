@@ -1,6 +1,7 @@
 //! Commands that show or change state: `status`, `answer`, `confirm`, `defer`, `dispute`, `reopen`, `verify`, `undo`, `trust`.
 
 use clap::Args;
+use serde_json::json;
 
 use fix_loop::engine::{Command, EngineHandle};
 
@@ -13,8 +14,6 @@ pub struct Named {
     /// The finding's id or fingerprint
     id: String,
     #[command(flatten)]
-    place: Place,
-    #[command(flatten)]
     output: Output,
 }
 
@@ -25,8 +24,6 @@ pub struct NamedWithReason {
     /// Why
     #[arg(long)]
     reason: Option<String>,
-    #[command(flatten)]
-    place: Place,
     #[command(flatten)]
     output: Output,
 }
@@ -68,9 +65,12 @@ async fn obey(engine: &EngineHandle, command: Command, format: Format) -> Outcom
     let drives_on = drives_on(&command);
     let printer = print::Progress::start(engine);
     let reply = engine.command(command).await.map_err(Failure::from)?;
-    eprintln!("{}", reply.message);
+    tell!("{}", reply.message);
     if !driving || !drives_on {
         printer.stop().await;
+        if format == Format::Json {
+            print::json(&json!({"message": reply.message, "loops": reply.loops}))?;
+        }
         return Ok(Exit::Done);
     }
     // What the command set going has to be seen before idleness means anything.
@@ -90,26 +90,24 @@ pub async fn answer(
     change(place, Command::Answer { question, choice, text }, format).await
 }
 
-pub async fn confirm(named: Named) -> Outcome {
-    change(&named.place, Command::Confirm { finding: named.id }, named.output.format).await
+pub async fn confirm(place: &Place, named: Named) -> Outcome {
+    change(place, Command::Confirm { finding: named.id }, named.output.format).await
 }
 
-pub async fn defer(named: NamedWithReason) -> Outcome {
-    change(&named.place, Command::Defer { finding: named.id, reason: named.reason }, named.output.format)
-        .await
+pub async fn defer(place: &Place, named: NamedWithReason) -> Outcome {
+    change(place, Command::Defer { finding: named.id, reason: named.reason }, named.output.format).await
 }
 
-pub async fn dispute(named: NamedWithReason) -> Outcome {
-    change(&named.place, Command::Dispute { finding: named.id, reason: named.reason }, named.output.format)
-        .await
+pub async fn dispute(place: &Place, named: NamedWithReason) -> Outcome {
+    change(place, Command::Dispute { finding: named.id, reason: named.reason }, named.output.format).await
 }
 
-pub async fn reopen(named: Named) -> Outcome {
-    change(&named.place, Command::Reopen { finding: named.id }, named.output.format).await
+pub async fn reopen(place: &Place, named: Named) -> Outcome {
+    change(place, Command::Reopen { finding: named.id }, named.output.format).await
 }
 
-pub async fn verify(named: Named) -> Outcome {
-    change(&named.place, Command::Verify { finding: named.id }, named.output.format).await
+pub async fn verify(place: &Place, named: Named) -> Outcome {
+    change(place, Command::Verify { finding: named.id }, named.output.format).await
 }
 
 pub async fn undo(place: &Place, r#loop: String, format: Format) -> Outcome {
@@ -117,7 +115,7 @@ pub async fn undo(place: &Place, r#loop: String, format: Format) -> Outcome {
 }
 
 /// The root with the commands of its configuration, or the commands of one finding.
-pub async fn trust(place: &Place, command_of: Option<String>) -> Outcome {
+pub async fn trust(place: &Place, command_of: Option<String>, format: Format) -> Outcome {
     let command = command_of.map_or(Command::Trust, |finding| Command::Approve { finding });
-    change(place, command, Format::Text).await
+    change(place, command, format).await
 }

@@ -80,8 +80,14 @@ pub(super) fn explain(message: &str) -> String {
             };
         }
     }
-    if first_line.contains("expected a sequence") && first_line.contains("string") {
-        return format!("{first_line}; write a list, such as [\"pytest\", \"-q\"], never a shell string");
+    if let Some(given) = first_line.split_once("string \"").map(|(_, rest)| rest)
+        && let Some((given, _)) = given.split_once("\", expected a sequence")
+    {
+        // Most lists are of globs or paths; what has several words is a command.
+        return match given.contains(' ') {
+            true => format!("{first_line}; write a list, such as [\"pytest\", \"-q\"], never a shell string"),
+            false => format!("{first_line}; write a list: [\"{given}\"]"),
+        };
     }
     first_line
 }

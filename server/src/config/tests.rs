@@ -479,3 +479,31 @@ fn the_schema_knows_every_key_refuses_others_and_accepts_the_template() {
         assert!(!validator.is_valid(&bad), "{bad}");
     }
 }
+
+#[test]
+fn what_could_never_work_is_refused_where_it_is_written() {
+    let suggested = "`suggested` applies the fixes that findings carry, and can only be fixer";
+    for (written, expected) in [
+        (
+            "findings = [\"../elsewhere/**\"]",
+            "1:13: `../elsewhere/**` leaves the workspace; give a path relative to its root",
+        ),
+        (
+            "findings = [\"a/**\", \"/tmp/**\"]",
+            "1:21: `/tmp/**` leaves the workspace; give a path relative to its root",
+        ),
+        (
+            "findings = \".fix-loop\"",
+            "1:12: invalid type: string \".fix-loop\", expected a sequence; write a list: [\".fix-loop\"]",
+        ),
+        ("[roles.verifier]\nagent = \"suggested\"", &format!("2:9: {suggested}")),
+        ("[roles.reviewer]\nagent = \"suggested\"", &format!("2:9: {suggested}")),
+        (
+            "[agents.s]\nkind = \"suggested\"\n[roles.closer]\nagent = \"s\"",
+            "4:9: `s` applies the fixes that findings carry, and can only be fixer",
+        ),
+    ] {
+        assert_eq!(refused(written), expected, "{written}");
+    }
+    config("[roles.fixer]\nagent = \"suggested\"");
+}

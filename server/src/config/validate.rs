@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use globset::Glob;
 
-use super::keys::{AgentConfig, AgentKind, ConfigFile};
+use super::keys::{AgentConfig, AgentKind, ConfigFile, RoleName};
 use super::source::nearest;
 use super::{Config, ConfigError, PRESET_AGENTS, place};
 
@@ -30,6 +30,9 @@ impl Fault {
 /// Checks what one source says, on its own.
 pub(super) fn file(file: &ConfigFile) -> Result<(), Fault> {
     globs("findings", file.findings.as_deref())?;
+    for (index, glob) in file.findings.iter().flatten().enumerate() {
+        inside(glob).map_err(|message| Fault::new(&[&"findings", &index], message))?;
+    }
     if let Some(globs) = &file.scope.always_allow {
         for (index, glob) in globs.iter().enumerate() {
             a_glob(glob).map_err(|message| Fault::new(&[&"scope", &"always_allow", &index], message))?;
@@ -204,6 +207,14 @@ pub(super) fn agents_exist(config: &Config, written: &[(PathBuf, String)]) -> Re
             format!("there is no agent `{agent}` for the role {}; {near}", role.as_str()),
         );
         return Err(point(fault, written));
+    }
+    for (role, settings) in &config.roles {
+        let Some(agent) = settings.agent.as_deref().filter(|_| *role != RoleName::Fixer) else { continue };
+        let kind = config.agents.get(agent).and_then(|table| table.kind);
+        if kind == Some(AgentKind::Suggested) || kind.is_none() && agent == "suggested" {
+            let message = format!("`{agent}` applies the fixes that findings carry, and can only be fixer");
+            return Err(point(Fault::new(&[&"roles", &role.as_str(), &"agent"], message), written));
+        }
     }
     for (name, agent) in &config.agents {
         let has_preset = PRESET_AGENTS.contains(&name.as_str()) || agent.preset.is_some();

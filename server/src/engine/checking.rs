@@ -60,6 +60,13 @@ pub(super) fn configured(config: &Config) -> Vec<ConfiguredCheck> {
         .collect()
 }
 
+/// A finding without a file belongs to the files that it may be fixed in.
+fn of_loop_finding(finding: &LoopFinding) -> FindingChecks {
+    let mut of = of_finding(&finding.finding);
+    of.related_files.extend(finding.artifact_paths.iter().map(PathBuf::from));
+    of
+}
+
 fn of_finding(finding: &findings::Finding) -> FindingChecks {
     FindingChecks {
         file: finding.file.as_ref().map(PathBuf::from),
@@ -108,7 +115,7 @@ pub(super) fn chosen(
     let mut refused = Vec::new();
     for finding in findings {
         let selection = checks::select(
-            &of_finding(&finding.finding),
+            &of_loop_finding(finding),
             &configured,
             approved,
             tools.workspace.root(),

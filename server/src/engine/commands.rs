@@ -397,7 +397,8 @@ impl Driver {
             kind: RefusalKind::Unknown,
             message: format!("{} cannot be read: {error}", path.display()),
         })?;
-        let imported = crate::findings::import(&bytes, source)
+        let tree = crate::findings::DiskTree::new(&self.setup.root);
+        let imported = crate::findings::import_into(&bytes, source, &tree)
             .map_err(|error| Refusal { kind: RefusalKind::Unknown, message: format!("{source}: {error}") })?;
         let count = imported.review_output.findings.len();
         let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("import").to_owned();

@@ -425,7 +425,14 @@ impl Driver {
     fn asked(&mut self, id: LoopId, question: &Question) {
         let shown = format!("{id}.q{}", question.number.0);
         self.notice(NoticeLevel::Info, Some(id), format!("question {shown}: {}", question.text));
-        if self.setup.answers == Answers::Recommended && self.questions_answered_by_us.insert(shown) {
+        if self.setup.answers == Answers::Recommended {
+            self.answer_by_itself(id, question);
+        }
+    }
+
+    /// Takes the recommended option, once for each question.
+    pub(super) fn answer_by_itself(&mut self, id: LoopId, question: &Question) {
+        if self.questions_answered_by_us.insert(format!("{id}.q{}", question.number.0)) {
             self.feed(
                 id,
                 Event::Answered {
@@ -483,11 +490,10 @@ impl Driver {
         if queued.is_empty() {
             return None;
         }
-        if !self.is_trusted() {
+        if !queued.iter().all(|&id| self.may_start(id)) {
             self.ask_for_trust();
-            return None;
         }
-        queued.into_iter().find(|&id| {
+        queued.into_iter().filter(|&id| self.may_start(id)).collect::<Vec<_>>().into_iter().find(|&id| {
             let run = &self.state.loops[&id];
             if run.writes_in_the_users_tree() && (writing || self.touches_a_waiting_loop(id)) {
                 return false;

@@ -30,6 +30,11 @@ impl Followed {
         })
     }
 
+    /// How long the ledger was at the last look.
+    pub fn length(&self) -> u64 {
+        self.seen.map_or(0, |(length, _)| length)
+    }
+
     /// The state, if the ledger has changed since the last look.
     pub fn fresh(&mut self) -> Option<State> {
         let looked =

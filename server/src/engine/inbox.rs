@@ -20,7 +20,7 @@ use crate::protocol::NewFinding;
 use super::api::{BufferEvent, InputError};
 use super::entry_lines::EntryLines;
 use super::found::Found;
-use super::ledger::LoopFinding;
+use super::ledger::{Kept, LoopFinding};
 
 /// How a listed finding may be worked on.
 #[derive(Clone, Debug, PartialEq)]
@@ -127,6 +127,8 @@ pub(super) struct Inbox {
     gaps_are_work: bool,
     revision_texts: RevisionTexts,
     why_not: WhyNot,
+    /// `None` without a repository.
+    kept: Option<Kept>,
 }
 
 impl Inbox {
@@ -136,6 +138,7 @@ impl Inbox {
         extra: Vec<PathBuf>,
         revision_texts: RevisionTexts,
         why_not: WhyNot,
+        kept: Option<Kept>,
     ) -> Inbox {
         let (patterns, folders) = compile(patterns);
         Inbox {
@@ -158,6 +161,18 @@ impl Inbox {
             gaps_are_work: false,
             revision_texts,
             why_not,
+            kept,
+        }
+    }
+
+    pub fn kept(&self) -> Option<&Kept> {
+        self.kept.as_ref()
+    }
+
+    /// Takes over what processes saw that only looked, after the journal had this many bytes.
+    pub fn recall(&mut self, journal: u64) {
+        if let Some(memory) = self.kept.as_ref().and_then(|kept| kept.memory(journal)) {
+            self.memory = memory;
         }
     }
 
@@ -194,7 +209,17 @@ impl Inbox {
         for (name, path) in &found {
             // Vanished between listing and reading: the next look tells.
             let Ok(bytes) = std::fs::read(path) else { continue };
+            let new = !self.present.contains(name);
             self.files.update_with(name, findings::Content::Bytes(&bytes), Some(&tree));
+            if let Some(kept) = self.kept.as_ref().filter(|_| !self.extra.contains(path)) {
+                if self.files.is_whole(name) {
+                    kept.keep_file(name, &bytes);
+                } else if let Some(earlier) = kept.file(name).filter(|_| new) {
+                    // As if this process had been there when the file was still good.
+                    self.files.update_with(name, findings::Content::Bytes(&earlier), Some(&tree));
+                    self.files.update_with(name, findings::Content::Bytes(&bytes), Some(&tree));
+                }
+            }
             if self.contents.get(name).is_none_or(|(known, _)| *known != bytes) {
                 let lines = EntryLines::of(&bytes);
                 self.contents.insert(name.clone(), (bytes, lines));
@@ -205,6 +230,9 @@ impl Inbox {
         for name in gone {
             self.files.update(&name, findings::Content::Gone);
             self.contents.remove(&name);
+        }
+        if let Some(kept) = &self.kept {
+            kept.drop_all_but(found.keys().map(String::as_str));
         }
         self.present = found.into_keys().collect();
     }
@@ -357,6 +385,12 @@ impl Inbox {
         self.files.reviews().into_iter().find_map(|(_, review)| review.review_base)
     }
 
+    /// The entries that are the same finding as another one, which is shown: id and reason.
+    pub fn duplicates(&self) -> impl Iterator<Item = (Value, &str)> {
+        let is_one = |ignored: &&findings::Ignored| ignored.kind == findings::IgnoredKind::Duplicate;
+        self.intake.ignored.iter().filter(is_one).map(|one| (one.id.to_value(), one.reason.as_str()))
+    }
+
     /// What a loop is opened with.
     pub fn loop_finding(&self, fingerprint: &str) -> Option<LoopFinding> {
         let mut opened = self.as_opened(fingerprint, |listing| *listing == Listing::Workable)?;
@@ -397,7 +431,14 @@ impl Inbox {
             finding.line_start = Some(start);
             finding.line_end = Some(end);
         }
-        Some(LoopFinding { fingerprint: fingerprint.to_owned(), shown: listed.shown.clone(), finding })
+        let artifact_paths = match &finding.file {
+            Some(_) => Vec::new(),
+            None => {
+                listed.scope.iter().filter(|path| !finding.related_files.contains(path)).cloned().collect()
+            }
+        };
+        let (fingerprint, shown) = (fingerprint.to_owned(), listed.shown.clone());
+        Some(LoopFinding { fingerprint, shown, finding, artifact_paths })
     }
 
     /// The paths that a fix of it may change.
@@ -584,11 +625,16 @@ fn files_below(root: &Path, folders: &BTreeSet<PathBuf>, patterns: &GlobSet) -> 
             if kind.is_dir() && entry.file_name() != ".git" {
                 folders.push(path);
             } else if path.strip_prefix(root).is_ok_and(|inside| patterns.is_match(inside))
-                && !entry.file_name().to_string_lossy().starts_with('.')
+                && !is_passing(&entry.file_name().to_string_lossy())
             {
                 found.insert(path);
             }
         }
     }
     found
+}
+
+/// Hidden files, and what editors and writers leave beside a file while they are at it.
+fn is_passing(name: &str) -> bool {
+    name.starts_with('.') || ["~", ".tmp", ".part", ".swp"].iter().any(|end| name.ends_with(end))
 }

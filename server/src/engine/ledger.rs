@@ -1,7 +1,8 @@
 //! The append-only journal from which all state is rebuilt (DESIGN 7.5).
 //!
 //! Owns `<git dir>/fix-loop/ledger.jsonl`: one JSON object a line, on disk (fsync) before [`Ledger::append`] returns, so that
-//! no action is ever carried out that the ledger does not know of. Nothing else writes state. A torn last line is dropped at
+//! no action is ever carried out that the ledger does not know of. Nothing else writes state; what only has to survive for
+//! convenience lies beside the journal ([`Kept`]). A torn last line is dropped at
 //! the next start; a damaged line in the middle is skipped and told, since everything after it is still true.
 
 use std::collections::BTreeMap;
@@ -15,6 +16,10 @@ use crate::findings::{Finding, Memory};
 use crate::process::Identity;
 use crate::protocol::{ActionId, Event, Role, Tier, When, WorkerId};
 use crate::workspace::{Checkpoint, OwnBytes, Scope, SetAside, Staged, fault};
+
+mod kept;
+
+pub use kept::Kept;
 
 use super::rebasing::Rebased;
 use super::running::{FixStates, MachineStart};
@@ -119,6 +124,9 @@ pub struct LoopFinding {
     /// As given, or `SOURCE#id`.
     pub shown: serde_json::Value,
     pub finding: Finding,
+    /// The review's `artifact_paths`, where the finding itself names no file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub artifact_paths: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -56,7 +56,7 @@ pub use api::*;
 pub use doctor::{Examined, State as LineState, examine};
 pub use driver::{Answers, Setup};
 pub use plan::Plan;
-pub use pull_request::pull_request_comments;
+pub use pull_request::{PullRequest, pull_request};
 pub use report::RunReport;
 pub use start::{StartError, start};
 pub use status::{FindingState, Status};

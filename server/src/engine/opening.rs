@@ -314,6 +314,16 @@ impl Driver {
 
     pub(super) fn verify(&mut self, found: &FindingView) -> Result<Reply, Refusal> {
         self.can_write()?;
+        // Where nobody is there to be asked, nothing is left queued that would start by itself some day.
+        if !self.is_trusted() && !self.setup.someone_answers {
+            return refuse(
+                RefusalKind::Environment,
+                format!(
+                    "this workspace is not trusted, so nothing was started. {}\nTrust it with `fix-loop trust`.",
+                    self.trust_detail()
+                ),
+            );
+        }
         let Some(finding) = self.inbox.loop_finding(&found.detail.fingerprint) else {
             return refuse(RefusalKind::Unknown, "the finding is no longer in any findings file");
         };
@@ -353,6 +363,13 @@ impl Driver {
             RefusalKind::Environment,
             "the commands that the configuration names have changed and are not trusted; look at them, then `fix-loop trust`",
         )
+    }
+
+    /// Whether a queued loop may start. One that goes on from another, at the user's word, needs no more trust than that one
+    /// had while the commands are the same.
+    pub(super) fn may_start(&self, id: LoopId) -> bool {
+        let opened = &self.state.loops[&id].opened;
+        self.is_trusted() || opened.follows.is_some() && opened.commands == self.commands_hash
     }
 
     /// Reviews what is committed. A loop that is open already on this branch is the one to go on with: a review runs once,
@@ -468,6 +485,24 @@ impl Driver {
                     Err(refusal) => (NoticeLevel::Error, refusal.message),
                 };
                 self.notice(level, Some(id), said);
+            }
+        }
+    }
+
+    /// Questions that an earlier process left open: one that ended as waiting, or between a question and its answer. The
+    /// machine refuses the answers that are a person's to give, and those that were given too often.
+    pub(super) fn answer_what_is_open(&mut self) {
+        let open: Vec<(LoopId, crate::protocol::Question)> = self
+            .state
+            .loops
+            .values()
+            .filter(|run| !self.interrupted.contains(&run.id()))
+            .filter_map(|run| Some((run.id(), run.open_question()?.clone())))
+            .collect();
+        for (id, question) in open {
+            match self.may_go_on(id) {
+                Ok(()) => self.answer_by_itself(id, &question),
+                Err(refusal) => self.notice(NoticeLevel::Error, Some(id), refusal.message),
             }
         }
     }

@@ -135,6 +135,12 @@ impl Plan {
                     id: finding.detail.id.clone(),
                     reason: finding.standing.clone(),
                 })
+                .chain(
+                    driver
+                        .inbox
+                        .duplicates()
+                        .map(|(id, reason)| PlannedIgnored { id, reason: format!("ignored: {reason}") }),
+                )
                 .collect(),
             notes: driver.inbox.notes().to_vec(),
             fixing_off: driver.fixing_off.clone(),

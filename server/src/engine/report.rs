@@ -143,6 +143,9 @@ impl RunReport {
             }
             report.place(driver, finding);
         }
+        for (id, reason) in driver.inbox.duplicates() {
+            report.ignored.push(Ignored { id, reason: format!("ignored: {reason}") });
+        }
         let mut blocks: Vec<(bool, String)> = Vec::new();
         for run in driver.state.loops.values().filter(|run| !driver.ended_before.contains(&run.id())) {
             report.workers.extend(run.traces.workers.iter().map(|worker| Worker {

@@ -11,10 +11,10 @@ use crate::workspace::{DriverLock, LockError, OpenError, RepoPath, Workspace};
 
 use super::api::{EngineHandle, InputError};
 use super::buffers::Buffers;
-use super::driver::{Driver, Setup, channels};
+use super::driver::{Answers, Driver, Setup, channels};
 use super::follow::Followed;
 use super::inbox::Inbox;
-use super::ledger::{Entry, Ledger, LedgerError};
+use super::ledger::{Entry, Kept, Ledger, LedgerError};
 use super::state::State;
 
 /// Checkpoints of finished loops are kept this long (DESIGN 7.5).
@@ -87,6 +87,7 @@ pub fn start(setup: Setup) -> Result<EngineHandle, StartError> {
         setup.files.clone(),
         Arc::new(revision_texts),
         Arc::new(why_not),
+        workspace.as_ref().map(|workspace| Kept::new(&workspace.state_dir(), setup.drive || setup.starts)),
     );
     let mut driver = Driver {
         config,
@@ -167,10 +168,28 @@ impl Driver {
                     self.mark_interrupted();
                 }
             }
+            if let Some(followed) = &self.followed {
+                self.inbox.recall(followed.length());
+            }
         }
         self.inbox.read();
         self.judge_inbox();
+        self.remember_what_was_seen();
+        if self.lock.is_some() && self.setup.starts && self.setup.answers == Answers::Recommended {
+            self.answer_what_is_open();
+        }
         Ok(())
+    }
+
+    /// A process that only looks leaves what it saw to the next one: a finding keeps its identity and its place from the
+    /// first look on. Where somebody drives, the ledger has it.
+    fn remember_what_was_seen(&mut self) {
+        let Some(followed) = self.followed.as_ref().filter(|followed| followed.driver().is_none()) else {
+            return;
+        };
+        if let Some(kept) = self.inbox.kept() {
+            kept.keep_memory(followed.length(), self.inbox.memory());
+        }
     }
 
     /// From here on this process writes the ledger.
@@ -189,6 +208,7 @@ impl Driver {
         self.followed = None;
         self.state = State::fold(journal.lines);
         self.inbox.set_memory(self.state.memory.clone());
+        self.inbox.recall(journal.good);
         self.ended_before =
             self.state.loops.values().filter(|run| run.is_ended()).map(|run| run.id()).collect();
         self.find_interrupted();

@@ -89,6 +89,13 @@ impl Inbox {
         good.map(|(name, review)| (SourceName(name.clone()), review)).collect()
     }
 
+    /// The file was read, and every tool in it gave its results: nothing earlier is missing from it.
+    pub fn is_whole(&self, name: &str) -> bool {
+        let read =
+            self.files.get(name).filter(|entry| entry.error.is_none()).and_then(|entry| entry.good.as_ref());
+        read.is_some_and(|review| review.unread.not_scanned.is_empty())
+    }
+
     /// The files that cannot be read now, with the exact place.
     pub fn errors(&self) -> impl Iterator<Item = (&str, &ImportError)> {
         self.files.iter().filter_map(|(name, entry)| Some((name.as_str(), entry.error.as_ref()?)))

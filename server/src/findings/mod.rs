@@ -25,11 +25,11 @@ mod tests;
 pub use anchor::{Anchor, BufferEdit, BufferPlace, LineDiff};
 pub use finding::{Edit, Finding, FindingCheck, FindingId, Note, Position, Severity, Verdict};
 pub use fingerprint::{Cited, Fingerprint, TextLines};
-pub use import::{Format, ImportError, Imported, import, import_with};
+pub use import::{Format, ImportError, Imported, import, import_into, import_with};
 pub use inbox::{Change, Content, Inbox};
 pub use intake::{
-    ConfirmedFinding, Ignored, Intake, Memory, Placed, SourceName, UnconfirmedFinding, failed_criteria,
-    intake, intake_with,
+    ConfirmedFinding, Ignored, IgnoredKind, Intake, Memory, Placed, SourceName, UnconfirmedFinding,
+    failed_criteria, intake, intake_with,
 };
 pub use review_output::{LeftOut, ReviewOutput, Unread};
 pub use suggestion::{SuggestionRefused, apply_edits, apply_edits_against};

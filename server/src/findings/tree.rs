@@ -143,8 +143,13 @@ impl DiskTree {
 
 impl SourceText for DiskTree {
     fn resolve(&self, path: &str) -> Result<String, PathRefused> {
-        let given = cleaned(path)?;
         let exists = |candidate: &str| self.root.join(candidate).symlink_metadata().is_ok();
+        // Spaces around a path are a slip of whoever wrote it, unless there is such a file.
+        let given = if path.trim() != path && !path.contains(['\0', '\n', '\r']) && exists(path) {
+            path.to_owned()
+        } else {
+            cleaned(path)?
+        };
         // Backslashes are separators only where the path is not a file as it stands.
         let given = if given.contains('\\') && !exists(&given) { given.replace('\\', "/") } else { given };
         if is_windows_absolute(&given) && !cfg!(windows) {

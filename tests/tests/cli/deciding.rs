@@ -214,3 +214,63 @@ fn what_the_user_does_while_a_question_waits_is_theirs() {
     assert_eq!(everything(&project.repo), before);
     assert_eq!(project.stands("f1"), "resolved");
 }
+
+#[test]
+fn automatic_answers_are_given_to_what_an_earlier_run_left_open() {
+    let project = Project::new(asks_first());
+    project.run(&[]).expect(1);
+    let report = project.run(&["--answer", "recommended"]).expect(0).json();
+    assert_eq!(report["resolved"], json!(["f1"]));
+    assert_eq!(project.agent.dispatches(), ["fixer 1", "fixer 1"]);
+    assert_eq!(project.repo.status(), "M  app.txt\n");
+}
+
+#[test]
+fn automatic_answers_do_not_begin_to_count_anew_with_each_run() {
+    // Nothing can verify this fix, and two retries are all that there are.
+    let config = "[[check]]\nname = \"none\"\ncommand = [\"no-such-program\"]\n";
+    let script = fixer().on("verifier", [step::exit(3)]);
+    let project = Project::with(&[], script, config);
+    project.repo.config(&project.repo.read("fix-loop.toml").replace("\"check.sh\"", "\"no-such-script.sh\""));
+    project.run(&["--answer", "recommended"]).expect(1);
+    let before = project.agent.dispatches();
+    for _ in 0..2 {
+        let report = project.run(&["--answer", "recommended"]).expect(1).json();
+        assert_eq!(report["waiting"], json!(["f1"]));
+        assert_eq!(project.agent.dispatches(), before);
+    }
+}
+
+#[test]
+fn another_approach_needs_no_more_trust_than_the_first_one_had() {
+    let script = Script::new()
+        .on_nth("fixer", 1, [step::edit("app.txt", "six", "SIX"), step::fixed("tried")])
+        .on_nth("fixer", 2, [step::edit("app.txt", "five", "FIVE"), step::fixed("tried")])
+        .on("fixer", fix())
+        .on("verifier", [step::judge("confirmed", "it still stands there")]);
+    let project = Project::new(script);
+    project.run(&[]).expect(1);
+    let different = ["answer", "L1.q1", "Try a different approach", "--format", "json"];
+    let report = project.repo.fix_loop(different).expect(0).json();
+    assert_eq!(report["resolved"], json!(["f1"]), "{report:#}");
+}
+
+#[test]
+fn verifying_where_nothing_is_trusted_is_refused_and_leaves_nothing_behind() {
+    let script = Script::new()
+        .on_round("fixer", 1, [step::edit("app.txt", "six", "SIX"), step::fixed("tried")])
+        .on_round("fixer", 2, [step::edit("app.txt", "five", "FIVE"), step::fixed("tried")])
+        .on("verifier", [step::judge("confirmed", "it still stands there")]);
+    let project = Project::new(script);
+    project.run(&[]).expect(1);
+    project.repo.fix_loop(["answer", "L1.q1", "Manual fix"]).expect(1);
+    project.repo.write("app.txt", APP.replace("BAD", "GOOD"));
+    for _ in 0..2 {
+        let output = project.repo.fix_loop(["verify", "f1"]).expect(3);
+        assert!(output.stderr.contains("fix-loop trust"), "{output}");
+        assert_eq!(project.stands("f1"), "manual");
+    }
+    project.repo.fix_loop(["trust"]).expect(0);
+    let report = project.repo.fix_loop(["verify", "f1", "--format", "json"]).expect(0).json();
+    assert_eq!(report["evidence"], json!({"f1": "proven"}));
+}

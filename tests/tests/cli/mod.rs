@@ -8,9 +8,12 @@ mod deciding;
 mod evidence;
 mod from_check;
 mod interrupted;
+mod looking;
 mod printing;
+mod reading;
 mod reporting;
 mod staging;
+mod streams;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -145,3 +145,34 @@ fn a_gh_that_cannot_answer_stops_the_run_with_its_reason_before_anything_is_disp
         "{output}"
     );
 }
+
+#[test]
+fn comments_of_threads_that_were_closed_are_kept_and_not_worked_on() {
+    let repo = Repo::with(&[("app.txt", "one\nTWO\nTHREE\n")]);
+    let payload = json!([
+        comment(1, "**P1** TWO is in capitals", json!(2), json!({})),
+        comment(2, "**P1** THREE is in capitals", json!(3), json!({})),
+    ]);
+    let threads = json!({"data": {"repository": {"pullRequest": {"reviewThreads": {"nodes": [
+        {"isResolved": true, "comments": {"nodes": [{"databaseId": 1}]}},
+        {"isResolved": false, "comments": {"nodes": [{"databaseId": 2}]}},
+    ]}}}}});
+    for (name, text) in [("payload", &payload), ("threads", &threads)] {
+        std::fs::write(repo.outside().join(name), text.to_string()).expect("the folder can be written");
+    }
+    let answer = |threads: &str| {
+        let base = repo.outside().display().to_string();
+        format!("case \"$5\" in graphql) {threads};; *) cat 'BASE/payload';; esac").replace("BASE", &base)
+    };
+    for (threads, closed, said) in
+        [("cat 'BASE/threads'", 1, ""), ("exit 1", 0, "is not known"), ("echo '[]'", 0, "is not known")]
+    {
+        let path = gh(&repo, &answer(threads));
+        let output = repo.fix_loop(["import", URL, "--format", "json"]).env("PATH", path).expect(0);
+        let findings = output.json()["review_output"]["findings"].clone();
+        let findings = findings.as_array().expect("a list");
+        let aside = findings.iter().filter(|one| one["set_aside"].is_string()).count();
+        assert_eq!((findings.len(), aside), (2, closed), "{threads}: {findings:#?}");
+        assert!(output.stderr.contains(said), "{threads}: {output}");
+    }
+}

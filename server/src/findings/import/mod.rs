@@ -12,6 +12,7 @@ mod github;
 mod loose;
 mod markdown;
 mod rdjson;
+mod rustc;
 mod sarif;
 mod sarif_fixes;
 mod sarif_paths;
@@ -35,6 +36,7 @@ pub enum Format {
     Rdjson,
     GitHub,
     Gaps,
+    Compiler,
 }
 
 /// A document in the form of the schema. Its JSON is what `fix-loop import --format json` prints.
@@ -67,6 +69,16 @@ pub fn import(bytes: &[u8], name: &str) -> Result<Imported, ImportError> {
 /// Imports a document about the files of a tree: paths are found in it, and columns are verified against its texts.
 pub fn import_with(bytes: &[u8], name: &str, tree: &dyn SourceText) -> Result<Imported, ImportError> {
     read(bytes, name, Some(&ReadOnce::new(tree)))
+}
+
+/// The same, with every path and line put into the form in which it holds in that tree: this is what people are shown of a
+/// document before it is anybody's work. A path that is refused stays as it is given, and is noted.
+pub fn import_into(bytes: &[u8], name: &str, tree: &dyn SourceText) -> Result<Imported, ImportError> {
+    let tree = ReadOnce::new(tree);
+    let mut imported = read(bytes, name, Some(&tree))?;
+    let notes = crate::findings::intake::settle(&mut imported.review_output, &tree);
+    imported.notes.extend(notes);
+    Ok(imported)
 }
 
 fn read(bytes: &[u8], name: &str, tree: Option<&dyn SourceText>) -> Result<Imported, ImportError> {
@@ -134,6 +146,9 @@ impl Reader<'_> {
         if values.iter().all(rdjson::is_line) {
             return Ok(Some((rdjson::read_lines(&values, self.tree), Format::Rdjson)));
         }
+        if values.iter().all(rustc::is_line) {
+            return Ok(Some((rustc::read(&values, self.tree), Format::Compiler)));
+        }
         if values.iter().all(Value::is_array) {
             // `gh api --paginate` writes one list after the other.
             let joined = values.into_iter().flat_map(|value| match value {
@@ -166,7 +181,9 @@ impl Reader<'_> {
             let review = ReviewOutput::from_value(&value).map_err(at_start)?;
             return Ok(Some((review, Format::ReviewOutput)));
         }
-        if object.get("runs").is_some_and(Value::is_array) {
+        // `null`: the producer says that it could not give its runs.
+        let says_sarif = || object.get("version").is_some_and(Value::is_string);
+        if object.get("runs").is_some_and(|runs| runs.is_array() || runs.is_null() && says_sarif()) {
             return sarif::read(object, self.tree)
                 .map(|review| Some((review, Format::Sarif)))
                 .map_err(at_start);
@@ -176,6 +193,10 @@ impl Reader<'_> {
         }
         if rdjson::is_line(&value) {
             return Ok(Some((rdjson::read_lines(std::slice::from_ref(&value), self.tree), Format::Rdjson)));
+        }
+        if rustc::is_line(&value) {
+            let review = rustc::read(std::slice::from_ref(&value), self.tree);
+            return Ok(Some((review, Format::Compiler)));
         }
         if let Some(review) = github::read(&value, self.tree).map_err(at_start)? {
             return Ok(Some((review, Format::GitHub)));
@@ -213,9 +234,12 @@ impl Reader<'_> {
         if !items.is_empty() && items.iter().all(rdjson::is_line) {
             return Ok(Some((rdjson::read_lines(items, self.tree), Format::Rdjson)));
         }
+        if !items.is_empty() && items.iter().all(rustc::is_line) {
+            return Ok(Some((rustc::read(items, self.tree), Format::Compiler)));
+        }
         Ok(loose::read_list(items).map(|review| (review, Format::Review)))
     }
 }
 
 const UNKNOWN: &str = "no findings are recognised here; ReviewOutput v1, a review in JSON, SARIF 2.1.0, rdjson, GitHub review \
-                       comments and gap lists are read";
+                       comments, messages of rustc and clippy, and gap lists are read";

@@ -250,7 +250,7 @@ fn edit(
 fn range(value: Option<&Value>) -> Region {
     let number = |end: &str, key: &str| {
         // protobuf writes 0 for what is not given.
-        value?.get(end)?.get(key)?.as_i64()
+        super::sarif_fixes::whole(value?.get(end)?.get(key)?)
     };
     let column = |end: &str| number(end, "column").filter(|column| *column != 0);
     Region {

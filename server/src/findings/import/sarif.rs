@@ -19,6 +19,11 @@ use crate::findings::tree::SourceText;
 static LINK: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\[((?:[^\[\]\\]|\\.)+)\]\(\d+\)").expect("a constant pattern"));
 
+/// A message as people read it: its links are their text, and brackets that are none are escaped no more.
+fn without_links(message: &str) -> String {
+    LINK.replace_all(message, "$1").replace(r"\[", "[").replace(r"\]", "]")
+}
+
 type Object = Map<String, Value>;
 
 pub fn read(log: &Object, tree: Option<&dyn SourceText>) -> Result<ReviewOutput, String> {
@@ -177,7 +182,7 @@ impl<'a> Run<'a> {
     fn finding(&self, result: &'a Object, id: FindingId) -> (Option<Finding>, Vec<Note>) {
         let mut notes = Vec::new();
         let rule = self.rules.rule(result);
-        let message = LINK.replace_all(&self.rules.message(result, &rule), "$1").into_owned();
+        let message = without_links(&self.rules.message(result, &rule));
         if message.trim().is_empty() {
             return (None, notes);
         }
@@ -231,7 +236,7 @@ impl<'a> Run<'a> {
             let Some(path) = place.path.path else { continue };
             let line =
                 place.lines.0.filter(|line| *line > 0).map(|line| format!(":{line}")).unwrap_or_default();
-            let text = text.map(|text| format!(": {}", LINK.replace_all(text, "$1"))).unwrap_or_default();
+            let text = text.map(|text| format!(": {}", without_links(text))).unwrap_or_default();
             finding.body.push_str(&format!("\nRelated: {path}{line}{text}"));
         }
     }

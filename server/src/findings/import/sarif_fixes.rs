@@ -7,9 +7,19 @@ use super::sarif_paths::Paths;
 use crate::findings::finding::Edit;
 use crate::findings::tree::SourceText;
 
+/// A whole number, however JSON writes it: `2`, `2.0`, and `"2"` as some tools do.
+pub(super) fn whole(value: &Value) -> Option<i64> {
+    let of_float = |float: f64| (float.fract() == 0.0 && float.abs() < 9e15).then_some(float as i64);
+    match value {
+        Value::Number(number) => number.as_i64().or_else(|| number.as_f64().and_then(of_float)),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    }
+}
+
 /// A region object.
 pub fn region(value: Option<&Value>) -> Region {
-    let number = |key: &str| value.and_then(|value| value.get(key)).and_then(Value::as_i64);
+    let number = |key: &str| value.and_then(|value| value.get(key)).and_then(whole);
     let snippet = value.and_then(|value| value.get("snippet")?.get("text")?.as_str());
     Region {
         start_line: number("startLine"),

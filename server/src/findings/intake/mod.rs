@@ -20,6 +20,7 @@ use super::review_output::ReviewOutput;
 use super::tree::{ReadOnce, SourceText};
 
 pub use criteria::{criterion_names, failed_criteria};
+pub(super) use placing::settle;
 
 /// Where a document comes from, as shown in `SOURCE#id`: a file name in the inbox, a check, a pull request.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

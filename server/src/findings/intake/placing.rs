@@ -43,6 +43,12 @@ pub fn place(
     let given_key = given_key(given);
     let mut finding = given.clone();
     let refusal = resolve_paths(&mut finding, tree, notes);
+    // A fix may have made the file a link: the finding is still about the path that it names.
+    let named =
+        remembered.and_then(|known| known.file.as_ref()).filter(|file| given.file.as_ref() == Some(file));
+    if let (None, Some(named)) = (&refusal, named) {
+        finding.file = Some(named.clone());
+    }
     let mut anchor = None;
     let mut ordinal = 0;
     let mut unread_line = None;
@@ -79,6 +85,48 @@ pub fn place(
         unread_line,
         base_unknown,
         refusal,
+    }
+}
+
+/// Puts the paths and lines of a document into the form in which they hold in the tree, and says what that changed. Lines are
+/// left alone where they count in another revision, or in a file that is not there.
+pub fn settle(review: &mut ReviewOutput, tree: &ReadOnce<'_>) -> Vec<Note> {
+    let mut notes = Vec::new();
+    for finding in &mut review.findings {
+        let related = std::mem::take(&mut finding.related_files);
+        let refused = resolve_paths(finding, tree, &mut notes);
+        finding.related_files = related;
+        let Some(file) = finding.file.clone() else { continue };
+        if let Some(why) = refused {
+            notes.push(Note::new(Some(&finding.id), "file", file.clone(), file, why));
+            continue;
+        }
+        let Some(start) = finding.line_start.filter(|_| review.review_base.is_none()) else { continue };
+        let Some(text) = tree.text(&file) else { continue };
+        if text.text.is_empty() {
+            notes.push(Note::new(Some(&finding.id), "line_start", start, Value::Null, EMPTY_FILE));
+            (finding.line_start, finding.line_end) = (None, None);
+            continue;
+        }
+        let last = text.lines.count();
+        note_clamped(finding, &file, &text, (last, last), &mut notes);
+        finding.line_start = Some(start.min(last));
+        finding.line_end = finding.line_end.map(|end| end.clamp(start.min(last), last));
+    }
+    notes
+}
+
+const EMPTY_FILE: &str = "the file is empty";
+
+/// Lines behind the end of the text, and the lines that are taken in their place.
+fn note_clamped(finding: &Finding, file: &str, text: &Lined, taken: (u32, u32), notes: &mut Vec<Note>) {
+    let last = text.lines.count();
+    let why = format!("{file} has {last} line{}", if last == 1 { "" } else { "s" });
+    let given = [("line_start", finding.line_start, taken.0), ("line_end", finding.line_end, taken.1)];
+    for (field, line, taken) in given {
+        if let Some(line) = line.filter(|line| *line > last) {
+            notes.push(Note::new(Some(&finding.id), field, line, taken, why.clone()));
+        }
     }
 }
 
@@ -150,11 +198,17 @@ fn place_lines(
             file.clone(),
             "the file is not there or is no text, so its lines cannot be looked up",
         ));
-        return Lines { unread_line: Some(start), ..Lines::default() };
+        // What is known of its lines is not forgotten: the file may come back, as with a change of branches.
+        let known = remembered.filter(|known| known.file.as_ref() == Some(&file));
+        let anchor =
+            known.and_then(|known| known.anchor.clone()).map(|anchor| Anchor { stale: true, ..anchor });
+        return Lines { unread_line: Some(start), anchor, ..Lines::default() };
     };
     if let Some(known) = remembered.filter(|known| known.file.as_ref() == Some(&file)) {
         let anchor = known.anchor.as_ref().map(|anchor| anchor.refind_in(&present.lines));
         if let Some(anchor) = &anchor {
+            let now = (anchor.line_start, anchor.line_end);
+            note_clamped(finding, &file, &present, now, notes);
             finding.line_start = Some(anchor.line_start);
             finding.line_end = finding.line_end.map(|_| anchor.line_end);
         }
@@ -163,18 +217,12 @@ fn place_lines(
     let base = review_base.and_then(|revision| tree.text_at(revision, &file));
     let reviewed: &Lined = base.as_deref().unwrap_or(&present);
     if reviewed.text.is_empty() {
-        notes.push(Note::new(Some(&id), "line_start", start, Value::Null, "the file is empty"));
+        notes.push(Note::new(Some(&id), "line_start", start, Value::Null, EMPTY_FILE));
         (finding.line_start, finding.line_end) = (None, None);
         return Lines { unread_line: Some(start), ..Lines::default() };
     }
     let last = reviewed.lines.count();
-    let why = format!("{file} has {last} line{}", if last == 1 { "" } else { "s" });
-    if start > last {
-        notes.push(Note::new(Some(&id), "line_start", start, last, why.clone()));
-    }
-    if end > last && finding.line_end.is_some() {
-        notes.push(Note::new(Some(&id), "line_end", end, last, why));
-    }
+    note_clamped(finding, &file, reviewed, (last, last), notes);
     let cited = Anchor::place_in(&reviewed.lines, start, end);
     let before =
         reviewed.lines.places_of(&cited.cited).iter().filter(|line| **line < cited.line_start).count();

@@ -174,6 +174,8 @@ pub fn take(
             return (!given.trim().is_empty()).then_some(given);
         }
         let (path, within) = split_place(&given);
+        // The tree tells whether spaces around a path belong to it.
+        let path = if path == given.trim() && !path.is_empty() { given.clone() } else { path };
         if let Some(within) = within
             && path != given
         {

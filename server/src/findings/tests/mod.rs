@@ -10,6 +10,7 @@ mod intake_rules;
 mod never_panics;
 mod paths;
 mod rdjson_documents;
+mod rustc_messages;
 mod sarif_columns;
 mod sarif_results;
 mod schema;

@@ -43,6 +43,22 @@ fn paths_are_resolved_inside_the_root() {
 }
 
 #[test]
+fn spaces_around_a_path_belong_to_it_where_there_is_such_a_file() {
+    let (folder, tree) = tree();
+    std::fs::write(folder.path().join("ws/src/a.py "), "with a space\n").unwrap();
+    std::fs::write(folder.path().join("ws/ b.py"), "with a space\n").unwrap();
+    for (given, expected) in [
+        ("src/a.py ", "src/a.py "),
+        (" src/a.py", "src/a.py"),
+        ("src/a.py  ", "src/a.py"),
+        (" b.py", " b.py"),
+        ("b.py ", "b.py"),
+    ] {
+        assert_eq!(tree.resolve(given).as_deref(), Ok(expected), "{given:?}");
+    }
+}
+
+#[test]
 fn paths_that_leave_the_root_or_enter_git_are_refused() {
     let (_folder, tree) = tree();
     use PathRefused as R;

@@ -313,3 +313,41 @@ fn other_versions_and_odd_entries_are_named() {
     let none = super::imported(&json!({"version": "2.1.0", "runs": []}));
     assert_eq!(none.review_output.unread.not_scanned, [""]);
 }
+
+#[test]
+fn a_line_is_a_number_however_it_is_written() {
+    for (line, expected) in [
+        (json!(2), Some(2)),
+        (json!(2.0), Some(2)),
+        (json!("2"), Some(2)),
+        (json!(2.5), None),
+        (json!("two"), None),
+        (json!(null), None),
+        (json!(1e300), None),
+    ] {
+        let place = json!({"artifactLocation": {"uri": "src/a.js"}, "region": {"startLine": line}});
+        let document = log(json!({"results": [result(json!({"locations": [{"physicalLocation": place}]}))]}));
+        assert_eq!(imported(&document).review_output.findings[0].line_start, expected, "{line}");
+    }
+}
+
+#[test]
+fn a_producer_without_runs_has_not_scanned() {
+    let document = json!({"version": "2.1.0", "runs": null});
+    let imported = imported(&document);
+    assert_eq!((imported.format, imported.review_output.findings.len()), (Format::Sarif, 0));
+    assert_eq!(imported.review_output.unread.not_scanned, [""], "earlier findings stay");
+}
+
+#[test]
+fn brackets_that_are_no_link_are_read_as_they_are_meant() {
+    for (written, read) in [
+        (r"see [here](1)", "see here"),
+        (r"index \[0\] of [a](2)", "index [0] of a"),
+        (r"[a\]b](3)", "a]b"),
+        (r"plain [x]", "plain [x]"),
+    ] {
+        let document = log(json!({"results": [result(json!({"message": {"text": written}}))]}));
+        assert_eq!(imported(&document).review_output.findings[0].body, read, "{written}");
+    }
+}
