@@ -207,7 +207,7 @@ impl Reading {
                     if kind == Some("text") {
                         self.said = block.get("text").and_then(Value::as_str).map(str::to_owned);
                     }
-                    if kind != Some("tool_use") || name == "StructuredOutput" {
+                    if kind != Some("tool_use") || matches!(name, "StructuredOutput" | "structured_output") {
                         continue;
                     }
                     if is_edit(name)

@@ -32,8 +32,11 @@ pub fn a_fix_in_round_1_is_staged_beside_the_users_work(program: Program) {
 }
 
 pub fn wrong_then_right_is_resolved_in_round_2(program: Program) {
-    let mend_again =
-        [edit("    return a - 2 * b", RIGHT), json!({"report": fixed("added instead of subtracting")})];
+    let mend_again = [
+        json!({"read": "calc.py"}),
+        edit("    return a - 2 * b", RIGHT),
+        json!({"report": fixed("added instead of subtracting")}),
+    ];
     // The verifier tries to edit and is stopped; its verdict stands, for the tree is as it was.
     let judge = [
         edit(RIGHT, "    return 3"),
@@ -68,8 +71,11 @@ fn asked(world: &World, words: &str) -> String {
 }
 
 pub fn wrong_twice_is_escalated_with_both_attempts(program: Program) {
-    let miss_again =
-        [edit("    return a - 2 * b", "    return a - 3 * b"), json!({"report": fixed("tripled it")})];
+    let miss_again = [
+        json!({"read": "calc.py"}),
+        edit("    return a - 2 * b", "    return a - 3 * b"),
+        json!({"report": fixed("tripled it")}),
+    ];
     let still = [json!({"report": judged("confirmed", "calc.py:5 still subtracts")})];
     let replies = Replies::new().to_round(1, miss()).to_round(2, miss_again).to("verifier", still);
     let world = World::with(program, replies, CHECK, |_| {});
