@@ -122,16 +122,7 @@ impl Reading {
         if self.gave_up || !line.to_lowercase().contains(&retrying.says) {
             return Vec::new();
         }
-        self.retries += 1;
-        if self.retries >= retrying.most {
-            self.gave_up = true;
-            let message = format!(
-                "it tried {} times in a row; last: {}",
-                self.retries,
-                excerpt::head(line.trim(), 300)
-            );
-            self.error = Some(StreamError { status: None, message });
-        }
+        self.tried_again(line);
         vec![self.progress("retrying", Some(line.to_owned()))]
     }
 
@@ -174,6 +165,21 @@ impl Reading {
             && self.text.is_none()
             && let Some(message) = self.complaint.take()
         {
+            self.error = Some(StreamError { status: None, message });
+        }
+    }
+
+    /// Nothing was done, and the program goes on trying.
+    fn tried_again(&mut self, words: &str) {
+        let Some(retrying) = &self.retrying else { return };
+        self.retries += 1;
+        if self.retries >= retrying.most && !self.gave_up {
+            self.gave_up = true;
+            let message = format!(
+                "it tried {} times in a row; last: {}",
+                self.retries,
+                excerpt::head(words.trim(), 300)
+            );
             self.error = Some(StreamError { status: None, message });
         }
     }
