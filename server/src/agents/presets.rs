@@ -53,7 +53,12 @@ pub fn preset(name: &str) -> Option<AgentSpec> {
             &[("GEMINI_CLI_TRUST_WORKSPACE", "true"), ("GEMINI_CLI_NO_RELAUNCH", "true")],
             &["GEMINI_*", "GOOGLE_*"],
         ),
-        "qwen" => (qwen(), &[], &["OPENAI_*", "QWEN_*", "DASHSCOPE_*", "BAILIAN_*"]),
+        "qwen" => (
+            qwen(),
+            // It would start itself once more for a larger heap, which takes a second of the processor.
+            &[("QWEN_CODE_NO_RELAUNCH", "true"), ("QWEN_CODE_SUPPRESS_YOLO_WARNING", "1")],
+            &["OPENAI_*", "QWEN_*", "DASHSCOPE_*", "BAILIAN_*"],
+        ),
         "opencode" => (
             opencode(),
             &[("OPENCODE_DISABLE_AUTOUPDATE", "1")],
@@ -186,6 +191,8 @@ fn qwen() -> Cli {
         output: Output::Claude,
         // That comes after seven tries, and then begins ten pauses of a minute.
         retrying: retrying("retrying in", 1),
+        // The first with `--json-schema`, which 0.15.6 has not.
+        oldest: Some([0, 15, 10]),
         ..Cli::plain(strings(&["qwen"]))
     }
 }
@@ -206,6 +213,8 @@ fn opencode() -> Cli {
         resume: strings(&["--session", "{session}"]),
         output: Output::Opencode,
         retrying: retrying("message=\"stream error\"", 4),
+        // The first with `--auto`, which 1.17.11 has not.
+        oldest: Some([1, 17, 18]),
         ..Cli::plain(strings(&["opencode"]))
     }
 }

@@ -414,15 +414,15 @@ impl<'a> Dispatch<'a> {
             Reading::new(cli.output, &self.job.cwd.to_string_lossy()).impatient(cli.retrying.clone());
         let stop = self.cancel.child_token();
         let ended = self
-            .start(argv, env, stdin, &stop, |line| match line.stream {
-                crate::process::Stream::Stdout => reading.line(&line.text),
-                crate::process::Stream::Stderr => {
-                    let progress = reading.complaint_line(&line.text);
-                    if reading.gave_up {
-                        stop.cancel();
-                    }
-                    progress
+            .start(argv, env, stdin, &stop, |line| {
+                let progress = match line.stream {
+                    crate::process::Stream::Stdout => reading.line(&line.text),
+                    crate::process::Stream::Stderr => reading.complaint_line(&line.text),
+                };
+                if reading.gave_up {
+                    stop.cancel();
                 }
+                progress
             })
             .await;
         reading.finish(&ended.stdout.lossy(), &ended.stderr.lossy());

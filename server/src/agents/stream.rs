@@ -122,16 +122,7 @@ impl Reading {
         if self.gave_up || !line.to_lowercase().contains(&retrying.says) {
             return Vec::new();
         }
-        self.retries += 1;
-        if self.retries >= retrying.most {
-            self.gave_up = true;
-            let message = format!(
-                "it tried {} times in a row; last: {}",
-                self.retries,
-                excerpt::head(line.trim(), 300)
-            );
-            self.error = Some(StreamError { status: None, message });
-        }
+        self.tried_again(line);
         vec![self.progress("retrying", Some(line.to_owned()))]
     }
 
@@ -183,6 +174,21 @@ impl Reading {
         }
     }
 
+    /// Nothing was done, and the program goes on trying.
+    fn tried_again(&mut self, words: &str) {
+        let Some(retrying) = &self.retrying else { return };
+        self.retries += 1;
+        if self.retries >= retrying.most && !self.gave_up {
+            self.gave_up = true;
+            let message = format!(
+                "it tried {} times in a row; last: {}",
+                self.retries,
+                excerpt::head(words.trim(), 300)
+            );
+            self.error = Some(StreamError { status: None, message });
+        }
+    }
+
     /// Whether costs are told for the whole session so far instead of for this turn.
     pub fn counts_session(&self) -> bool {
         self.output == Output::Codex
@@ -212,7 +218,7 @@ impl Reading {
                     if kind == Some("text") {
                         self.said = block.get("text").and_then(Value::as_str).map(str::to_owned);
                     }
-                    if kind != Some("tool_use") || name == "StructuredOutput" {
+                    if kind != Some("tool_use") || matches!(name, "StructuredOutput" | "structured_output") {
                         continue;
                     }
                     if is_edit(name)

@@ -18,6 +18,12 @@ impl Reading {
             }
             Some("tool_use") => return self.opencode_tool(part),
             Some("step_finish") => {
+                // It asks again for ever when its service answers with what it cannot read.
+                let reason = part.and_then(|part| part.get("reason")).and_then(Value::as_str);
+                let said = part.and_then(|part| part.pointer("/tokens/output")).and_then(Value::as_u64);
+                if reason == Some("unknown") && said == Some(0) {
+                    self.tried_again("an answer of the service was incomplete");
+                }
                 let cost = part.and_then(|part| part.get("cost")).and_then(Value::as_f64);
                 self.usage.add(Usage {
                     cost_usd: cost,

@@ -255,7 +255,7 @@ fn a_program_that_tries_again_and_again_is_given_up_unless_it_gets_on_in_between
     let complaint = "Attempt 1 failed with status 429. Retrying with backoff...";
     let tool = r#"{"type":"tool_use","tool_name":"glob","tool_id":"t","parameters":{}}"#;
     let mut reading = Reading::new(Output::Gemini, "/repo").impatient(retrying());
-    assert_eq!(reading.complaint_line("Ripgrep is not available"), []);
+    assert!(reading.complaint_line("Ripgrep is not available").is_empty());
     assert_eq!(reading.complaint_line(complaint)[0].to_string(), format!("retrying {complaint}"));
     reading.line(tool);
     reading.complaint_line(complaint);
@@ -263,8 +263,13 @@ fn a_program_that_tries_again_and_again_is_given_up_unless_it_gets_on_in_between
     reading.complaint_line(complaint);
     assert!(reading.gave_up);
     assert_eq!(classify(None, &reading.error.unwrap().message), FailureClass::Service);
+    let empty = r#"{"type":"step_finish","part":{"reason":"unknown","tokens":{"input":0,"output":0}}}"#;
+    let mut reading = Reading::new(Output::Opencode, "/repo").impatient(retrying());
+    reading.line(empty);
+    reading.line(empty);
+    assert_eq!(classify(None, &reading.error.expect("it gave up").message), FailureClass::Service);
     let mut other = Reading::new(Output::Claude, "/repo");
-    assert_eq!(other.complaint_line(complaint), []);
+    assert!(other.complaint_line(complaint).is_empty());
 }
 
 #[test]
