@@ -100,6 +100,13 @@ impl Dispatch<'_> {
                 let message = format!("it ended with exit code {code}: {last_words}");
                 Err(self.failure(classify(None, &last_words), message))
             }
+            // The crate's words for an output that came to its end.
+            (How::Exited(code), Some(Talk::Failed { message, class: None }))
+                if message.contains("transport closed") =>
+            {
+                let message = format!("it ended with exit code {code} in the middle of the conversation");
+                Err(self.failure(FailureClass::Agent, excerpt::with_last(message, &last_words)))
+            }
             (_, Some(Talk::Failed { message, class: None })) => {
                 Err(self.failure(classify(None, &message), message))
             }
