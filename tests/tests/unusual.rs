@@ -233,6 +233,8 @@ fn where_nothing_can_be_fixed_the_reason_and_the_way_out_are_told_before_any_dis
     let project = project(fix());
     let bare = project.repo.outside().join("bare.git");
     project.repo.git(["clone", "--quiet", "--bare", ".", &bare.display().to_string()]);
+    // A folder of that name further up is no repository.
+    fs::create_dir(project.repo.outside().join(".git")).expect("a fresh folder");
     let review = project.repo.path(".fix-loop/findings/review.json");
     let run = project.repo.fix_loop(["run", "--trust"]).args([&review]).current_dir(&bare).expect(3);
     assert!(run.stderr.contains("bare repository"), "{run}");

@@ -25,7 +25,11 @@ pub fn root(place: &Place) -> Result<PathBuf, Failure> {
     if place.workspace.is_some() {
         return Ok(start);
     }
-    let marked = |dir: &&Path| dir.join("fix-loop.toml").exists() || dir.join(".git").exists();
+    // As git sees it: a file that leads there, or a folder with a HEAD; an empty `.git` of nobody's is none.
+    let is_repository = |dir: &Path| {
+        dir.join(".git").is_file() || std::fs::symlink_metadata(dir.join(".git/HEAD")).is_ok()
+    };
+    let marked = |dir: &&Path| dir.join("fix-loop.toml").exists() || is_repository(dir);
     Ok(start.ancestors().find(marked).map_or_else(|| start.clone(), Path::to_path_buf))
 }
 

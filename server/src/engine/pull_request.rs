@@ -194,7 +194,7 @@ mod tests {
             .collect();
         let said: Vec<bool> = all.iter().map(|comment| comment["isResolved"] == true).collect();
         assert_eq!(said, [true, false, true, true, false]);
-        for strange in ["", "[]", "{\"data\": null}", "not json", "{\"message\": \"Not Found\"}"] {
+        for strange in ["", "[]", "{\"data\":null}", "not json", "{\"message\":\"Not Found\"}"] {
             assert_eq!(closed_threads(strange.as_bytes()), None, "{strange}");
             assert_eq!(super::marked(strange.into(), &closed), strange.as_bytes(), "{strange}");
         }

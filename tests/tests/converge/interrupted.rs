@@ -22,7 +22,7 @@ const USUAL: [&str; 7] = ["reviewer", "reviewer", "checker", "fixer", "closer", 
 const POINTS: [(&str, At); 9] = [
     ("preparing", At::Validation(1)),
     ("reviewing", At::Review),
-    ("checking_findings", At::Worker("checker", 1)),
+    ("checking findings", At::Worker("checker", 1)),
     ("fixing", At::Worker("fixer", 1)),
     ("inspecting", At::Validation(2)),
     ("closing", At::Worker("closer", 1)),

@@ -20,8 +20,8 @@ const USUAL: [&str; 7] = ["diagnoser", "fixer", "reviewer", "diagnoser", "fixer"
 
 /// Every phase of the machine in which something is under way for longer than a moment.
 const POINTS: [(&str, At); 10] = [
-    ("looking_first", At::Worker("diagnoser", 1)),
-    ("checking_before", At::Check(1)),
+    ("looking first", At::Worker("diagnoser", 1)),
+    ("checking before", At::Check(1)),
     ("fixing", At::Worker("fixer", 1)),
     ("checking", At::Check(2)),
     ("reviewing", At::Worker("reviewer", 1)),
@@ -29,7 +29,7 @@ const POINTS: [(&str, At); 10] = [
     ("fixing", At::Worker("fixer", 2)),
     ("checking", At::Check(3)),
     ("reviewing", At::Worker("reviewer", 2)),
-    ("final_gate", At::Worker("final_gate", 1)),
+    ("final gate", At::Worker("final_gate", 1)),
 ];
 
 fn work_of(role: &str, nth: u32) -> Vec<Value> {
