@@ -26,9 +26,8 @@ pub fn root(place: &Place) -> Result<PathBuf, Failure> {
         return Ok(start);
     }
     // As git sees it: a file that leads there, or a folder with a HEAD; an empty `.git` of nobody's is none.
-    let is_repository = |dir: &Path| {
-        dir.join(".git").is_file() || std::fs::symlink_metadata(dir.join(".git/HEAD")).is_ok()
-    };
+    let is_repository =
+        |dir: &Path| dir.join(".git").is_file() || std::fs::symlink_metadata(dir.join(".git/HEAD")).is_ok();
     let marked = |dir: &&Path| dir.join("fix-loop.toml").exists() || is_repository(dir);
     Ok(start.ancestors().find(marked).map_or_else(|| start.clone(), Path::to_path_buf))
 }

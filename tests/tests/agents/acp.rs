@@ -181,6 +181,10 @@ fn an_agent_that_asks_sees_unsaved_text_and_only_its_own_change_gets_into_the_fi
         &format!("@@ -5 +5 @@ def add(a, b):\n-{WRONG}\n+{RIGHT}\n@@ -9 +9 @@ def double(a):\n-    return 2 * a\n+    return a + a\n"),
         "",
     );
+    // The editor is asked to put the fix beside what is still unsaved.
+    let edits = client.edit()["edit"]["documentChanges"][0]["edits"].to_string();
+    assert!(edits.contains(RIGHT) && edits.contains("return a + a"), "{edits}");
+    assert!(!edits.contains("not saved"), "{edits}");
     client.take_messages();
     client.shutdown();
 }
