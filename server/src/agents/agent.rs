@@ -15,6 +15,9 @@ pub struct AgentSpec {
     pub kind: Kind,
     /// Variables added to its environment.
     pub env: Vec<(String, String)>,
+    /// The same for turns that may edit, and for those that may only read, however the agent is spoken to.
+    pub editing_env: Vec<(String, String)>,
+    pub reading_env: Vec<(String, String)>,
     /// Variables of the user's own environment that it may see although they look like secrets (DESIGN 11).
     pub pass_env: Vec<String>,
     /// Its own wall-clock limit; the shorter of this and the dispatch's holds.
@@ -44,12 +47,12 @@ pub struct Cli {
     /// The program, with arguments that always come first.
     pub program: Vec<String>,
     pub arguments: Vec<String>,
-    /// Arguments and variables for roles that may edit.
+    /// Arguments for roles that may edit.
     pub editing: Vec<String>,
-    pub editing_env: Vec<(String, String)>,
-    /// Arguments and variables for roles that may only read, and for every follow-up.
+    /// Arguments that let such a role write into `{folders}` too, a list in JSON, where its own sandbox would not.
+    pub also_writes: Vec<String>,
+    /// Arguments for roles that may only read, and for every follow-up.
     pub reading: Vec<String>,
-    pub reading_env: Vec<(String, String)>,
     /// What `{rules}` in the arguments of roles that may only read is the file of, with its extension.
     pub reading_rules: Option<(String, String)>,
     pub model: Vec<String>,
@@ -106,6 +109,8 @@ impl AgentSpec {
             name: name.into(),
             kind,
             env: Vec::new(),
+            editing_env: Vec::new(),
+            reading_env: Vec::new(),
             pass_env: Vec::new(),
             limit: None,
             retries: 0,
@@ -189,9 +194,8 @@ impl Cli {
             program,
             arguments: Vec::new(),
             editing: Vec::new(),
-            editing_env: Vec::new(),
+            also_writes: Vec::new(),
             reading: Vec::new(),
-            reading_env: Vec::new(),
             reading_rules: None,
             model: Vec::new(),
             effort: Vec::new(),

@@ -23,6 +23,10 @@ pub(super) fn arguments(
         Some(rules) => argument.replace("{rules}", rules),
         None => argument.clone(),
     }));
+    if editing && !job.also_writes.is_empty() {
+        let folders = serde_json::json!(job.also_writes).to_string();
+        argv.extend(cli.also_writes.iter().map(|argument| argument.replace("{folders}", &folders)));
+    }
     let mut with = |template: &[String], name: &str, value: Option<&str>| {
         if let Some(value) = value {
             argv.extend(template.iter().map(|argument| argument.replace(name, value)));

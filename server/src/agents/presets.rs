@@ -68,6 +68,9 @@ pub fn preset(name: &str) -> Option<AgentSpec> {
     };
     let mut spec = AgentSpec::new(name, Kind::Cli(Box::new(cli)));
     spec.env = env.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    if name == "opencode" {
+        (spec.editing_env, spec.reading_env) = opencode_permissions();
+    }
     spec.pass_env = strings(pass_env);
     spec.limit = Some(LIMIT);
     Some(spec)
@@ -129,6 +132,7 @@ fn codex() -> Cli {
             "approval_policy=\"never\"",
         ]),
         editing: strings(&["-s", "workspace-write"]),
+        also_writes: strings(&["-c", "sandbox_workspace_write.writable_roots={folders}"]),
         reading: strings(&["-s", "read-only"]),
         model: strings(&["-m", "{model}"]),
         effort: strings(&["-c", "model_reasoning_effort=\"{effort}\""]),
@@ -198,16 +202,11 @@ fn qwen() -> Cli {
 }
 
 fn opencode() -> Cli {
-    // What the person's own settings deny stays denied; what they would ask about is allowed, except outside of the tree.
-    let editing = r#"{"external_directory":"deny","webfetch":"deny","websearch":"deny"}"#;
-    let reading = r#"{"*":"deny","read":"allow","glob":"allow","grep":"allow","list":"allow"}"#;
     Cli {
         // Without its log it says nothing of its tries, which have no end.
         arguments: strings(&["run", "--format", "json", "--print-logs", "--log-level", "ERROR"]),
         editing: strings(&["--auto"]),
-        editing_env: vec![("OPENCODE_PERMISSION".into(), editing.into())],
         reading: strings(&["--agent", "plan"]),
-        reading_env: vec![("OPENCODE_PERMISSION".into(), reading.into())],
         model: strings(&["-m", "{model}"]),
         effort: strings(&["--variant", "{effort}"]),
         resume: strings(&["--session", "{session}"]),
@@ -217,6 +216,17 @@ fn opencode() -> Cli {
         oldest: Some([1, 17, 18]),
         ..Cli::plain(strings(&["opencode"]))
     }
+}
+
+type Variables = Vec<(String, String)>;
+
+/// What opencode takes from its environment, so that it holds over the Agent Client Protocol too, where it asks nobody before
+/// it edits. What the person's own settings deny stays denied; what they would ask about is allowed, except outside of the tree.
+fn opencode_permissions() -> (Variables, Variables) {
+    let editing = r#"{"external_directory":"deny","webfetch":"deny","websearch":"deny"}"#;
+    let reading = r#"{"*":"deny","read":"allow","glob":"allow","grep":"allow","list":"allow"}"#;
+    let variables = |permission: &str| vec![("OPENCODE_PERMISSION".to_owned(), permission.to_owned())];
+    (variables(editing), variables(reading))
 }
 
 fn retrying(says: &str, most: u32) -> Option<Retrying> {

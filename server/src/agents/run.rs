@@ -33,6 +33,8 @@ pub struct Job {
     pub effort: Option<String>,
     /// The folder to work in.
     pub cwd: PathBuf,
+    /// Folders elsewhere that a worker that may edit has to write into as well: a linked worktree's commits end up there.
+    pub also_writes: Vec<PathBuf>,
     /// Where the worker's transcript is written.
     pub transcript_dir: PathBuf,
     /// Wall-clock limit of the whole dispatch, follow-up included.
@@ -156,9 +158,12 @@ impl<'a> Dispatch<'a> {
         Failure::new(class, &self.job.agent.name, message)
     }
 
-    pub(super) fn environment(&self, more: &[(String, String)]) -> Vec<(String, String)> {
-        let mut env = base_environment(&self.job.agent.pass_env);
-        for (key, value) in self.job.agent.env.iter().chain(more) {
+    /// `editing`: for a turn that may edit.
+    pub(super) fn environment(&self, editing: bool) -> Vec<(String, String)> {
+        let agent = &self.job.agent;
+        let mut env = base_environment(&agent.pass_env);
+        let of_role = if editing { &agent.editing_env } else { &agent.reading_env };
+        for (key, value) in agent.env.iter().chain(of_role) {
             set_variable(&mut env, key, value.clone());
         }
         env
@@ -256,7 +261,7 @@ impl<'a> Dispatch<'a> {
                 return self.end(Err(failure));
             }
         };
-        let env = self.environment(&[]);
+        let env = self.environment(self.job.brief.role.may_edit());
         let ended = self.start(command, env, stdin, self.cancel, |_| Vec::new()).await;
         let stdout = ended.stdout.lossy();
         let last_words = excerpt::last_line(&ended.stderr.text(), 300);
@@ -408,7 +413,7 @@ impl<'a> Dispatch<'a> {
         {
             return (Turn::Failed(failure), Reading::new(cli.output, ""));
         }
-        let env = self.environment(if editing { &cli.editing_env } else { &cli.reading_env });
+        let env = self.environment(editing);
         let stdin = if cli.takes_argument() { Vec::new() } else { text.as_bytes().to_vec() };
         let mut reading =
             Reading::new(cli.output, &self.job.cwd.to_string_lossy()).impatient(cli.retrying.clone());

@@ -40,7 +40,7 @@ impl Dispatch<'_> {
         let spec = Spec {
             argv: command,
             cwd: self.job.cwd.clone(),
-            env: self.environment(&[]),
+            env: self.environment(self.job.brief.role.may_edit()),
             stdin: Vec::new(),
             limit: self.remaining(),
             grace: GRACE,

@@ -37,7 +37,7 @@ pub(super) async fn dispatch(job: &Arc<Job>, dispatch: &Dispatch) -> Result<Even
     let scope: Vec<String> = dispatch.scope.iter().cloned().collect();
     // Before the worker begins: made afterwards, it would be resolved through the links that the worker left.
     let scope = job.blocking(move |job| job.scope(scope)).await?;
-    let outcome = work(job, dispatch, chosen, brief, &root).await;
+    let outcome = work(job, dispatch, chosen, brief, &root, Vec::new()).await;
     let changes = job
         .blocking(move |job| {
             let by = if may_edit { By::Worker } else { By::Reader };
@@ -54,6 +54,7 @@ pub(super) async fn work(
     chosen: Chosen,
     brief: Brief,
     cwd: &std::path::Path,
+    also_writes: Vec<std::path::PathBuf>,
 ) -> agents::Outcome {
     job.keep(Produced::Worker {
         worker: dispatch.worker,
@@ -110,6 +111,7 @@ pub(super) async fn work(
             model: chosen.model,
             effort: chosen.effort,
             cwd: cwd.to_path_buf(),
+            also_writes,
             transcript_dir,
             limit,
             buffers,

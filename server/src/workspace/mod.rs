@@ -171,6 +171,13 @@ impl Workspace {
         &self.git_dir
     }
 
+    /// The folders beside its files that a commit in this work tree is written into. Settings, hooks and the index of another
+    /// work tree are in none of them.
+    pub fn commit_folders(&self) -> Vec<PathBuf> {
+        let shared = ["objects", "refs", "logs"].map(|name| self.common_dir.join(name));
+        shared.into_iter().chain([self.git_dir.clone()]).filter(|folder| folder.is_dir()).collect()
+    }
+
     /// Where Fix Loop keeps its own files for this work tree.
     pub fn state_dir(&self) -> PathBuf {
         self.git_dir.join("fix-loop")

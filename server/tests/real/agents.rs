@@ -69,6 +69,7 @@ impl Place {
             model: None,
             effort: None,
             cwd: self.repo(),
+            also_writes: Vec::new(),
             transcript_dir: self.root.path().join("workers"),
             limit: Duration::from_secs(300),
             buffers: fix_loop::agents::Buffers::none(),

@@ -1,4 +1,4 @@
-//! The converging loop with the real Claude Code in every role.
+//! The converging loop with one real agent in every role.
 
 use fix_loop::protocol::converge::{Verdict, parse_gate};
 use fix_loop_tests::{Replies, Repo};
@@ -20,7 +20,7 @@ fn footer(phase: &str, more: Value) -> Value {
     json!({"report": report})
 }
 
-pub fn a_review_is_checked_fixed_in_the_worktree_and_closed_to_a_passing_gate() {
+pub fn a_review_is_checked_fixed_in_the_worktree_and_closed_to_a_passing_gate(program: Program) {
     let mut repo = Repo::with(&[
         ("calc.py", "def one():\n    return 1\n"),
         ("test_calc.py", "import calc\n\n\ndef test_one():\n    assert calc.one() == 1\n"),
@@ -77,7 +77,7 @@ pub fn a_review_is_checked_fixed_in_the_worktree_and_closed_to_a_passing_gate() 
             })),
         ]);
     let model = replies.start(&repo);
-    use_model(&mut repo, Program::Claude, model.port());
+    use_model(&mut repo, program, model.port());
     repo.fix_loop(["trust"]).expect(0);
     let before = (repo.tree(), repo.head(), repo.status());
 

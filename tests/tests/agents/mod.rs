@@ -106,7 +106,19 @@ mod claude_converge {
     #[test]
     #[ignore = "agents: needs FIX_LOOP_CLAUDE"]
     fn a_review_is_checked_fixed_in_the_worktree_and_closed_to_a_passing_gate() {
-        super::converge::a_review_is_checked_fixed_in_the_worktree_and_closed_to_a_passing_gate();
+        super::converge::a_review_is_checked_fixed_in_the_worktree_and_closed_to_a_passing_gate(
+            super::Program::Claude,
+        );
+    }
+}
+
+mod codex_converge {
+    #[test]
+    #[ignore = "agents: needs FIX_LOOP_CODEX"]
+    fn a_review_is_checked_fixed_in_the_worktree_and_closed_to_a_passing_gate() {
+        super::converge::a_review_is_checked_fixed_in_the_worktree_and_closed_to_a_passing_gate(
+            super::Program::Codex,
+        );
     }
 }
 

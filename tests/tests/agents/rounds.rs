@@ -45,12 +45,16 @@ pub fn wrong_then_right_is_resolved_in_round_2(program: Program) {
         json!({"report": fixed("added instead of subtracting")}),
     ];
     // The verifier tries to edit and is stopped; its verdict stands, for the tree is as it was.
-    let judge = [
+    let mut judge = vec![
         edit(RIGHT, "    return 3"),
         json!({"write": "new.py", "text": "x = 1\n"}),
         json!({"shell": "touch made; echo 'x = 1' > made.py"}),
         json!({"report": judged("rejected", "calc.py:5 adds now")}),
     ];
+    if program == Program::QwenAcp {
+        // It ends its turn at a refusal, and is asked for its report once.
+        judge.remove(2);
+    }
     let replies = Replies::new().to_round(1, miss()).to_round(2, mend_again).to("verifier", judge);
     let world = World::with(program, replies, CHECK, |_| {});
     let output = world.run(&[]).run();
@@ -65,7 +69,42 @@ pub fn wrong_then_right_is_resolved_in_round_2(program: Program) {
     assert!(verifier.contains(&format!("+{RIGHT}")), "the verifier judges the exact diff: {verifier}");
     assert!(!["new.py", "made", "made.py"].iter().any(|path| world.repo.exists(path)));
     world.assert_fixed();
+    if program.offers_by_role() {
+        let requests = world.model.requests();
+        let judging = requests.iter().filter(|request| request["role"] == "verifier");
+        let offered: Vec<&str> = judging
+            .flat_map(|request| request["tools"].as_array().into_iter().flatten())
+            .filter_map(Value::as_str)
+            .collect();
+        assert!(!offered.is_empty());
+        let too_much: Vec<&&str> = offered.iter().filter(|tool| CHANGING.contains(tool)).collect();
+        assert!(too_much.is_empty(), "a verifier is offered {too_much:?} of {offered:?}");
+    }
 }
+
+/// Tools that edit, run something, or start others that do.
+const CHANGING: [&str; 20] = [
+    "Edit",
+    "Write",
+    "NotebookEdit",
+    "MultiEdit",
+    "Bash",
+    "Task",
+    "Agent",
+    "edit",
+    "write",
+    "multiedit",
+    "patch",
+    "apply_patch",
+    "bash",
+    "task",
+    "agent",
+    "invoke_agent",
+    "write_file",
+    "replace",
+    "run_shell_command",
+    "save_memory",
+];
 
 /// What the first request with these words was told.
 fn asked(world: &World, words: &str) -> String {

@@ -42,6 +42,12 @@ impl Program {
         }
     }
 
+    /// Whether its readers are offered other tools than its fixers. Codex relies on its sandbox alone, and over ACP what is
+    /// offered is the agent's own matter.
+    pub fn offers_by_role(self) -> bool {
+        self != Program::Codex && !self.speaks_acp()
+    }
+
     pub fn speaks_acp(self) -> bool {
         self.name() == "adapter" || self.name().ends_with("-acp")
     }

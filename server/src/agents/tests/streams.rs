@@ -365,6 +365,7 @@ pub(in crate::agents) fn job(role: Role, agent: AgentSpec) -> Job {
         model: Some("big".into()),
         effort: Some("high".into()),
         cwd: "/repo".into(),
+        also_writes: Vec::new(),
         transcript_dir: "/tmp".into(),
         limit: std::time::Duration::from_secs(1),
         buffers: crate::agents::Buffers::none(),
@@ -406,6 +407,14 @@ fn command_lines_carry_model_effort_schema_and_what_the_role_may_do() {
         )
     );
     assert!(argv("codex", Role::Verifier, None).contains("-s read-only"));
+    for (role, lets) in [(Role::Fixer, true), (Role::Closer, false)] {
+        let spec = preset("codex").unwrap();
+        let Kind::Cli(cli) = spec.kind.clone() else { panic!() };
+        let commits = Job { also_writes: vec!["/a \"b\"/objects".into()], ..job(role, spec) };
+        let line = arguments(&cli, &commits, role.may_edit(), "", None, None).join(" ");
+        let root = r#"-c sandbox_workspace_write.writable_roots=["/a \"b\"/objects"]"#;
+        assert_eq!(line.contains(root), lets, "{line}");
+    }
     assert!(argv("codex", Role::Fixer, Some("T1")).ends_with("resume T1 -"));
     for name in ["gemini", "qwen", "opencode"] {
         assert!(
@@ -471,6 +480,14 @@ fn agents_are_resolved_from_presets_and_configuration() {
 
     let acp = AgentConfig { kind: Some(AgentKind::Acp), ..AgentConfig::default() };
     assert_eq!(AgentSpec::resolve("gemini", Some(&acp)).unwrap().program(), Some("gemini"));
+    // It asks nobody before it edits: what keeps its readers from that holds there, too.
+    let opencode = AgentSpec::resolve("opencode", Some(&acp)).unwrap();
+    assert!(
+        opencode
+            .reading_env
+            .iter()
+            .any(|(name, value)| name == "OPENCODE_PERMISSION" && value.contains("deny"))
+    );
 }
 
 #[test]

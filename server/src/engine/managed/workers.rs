@@ -35,7 +35,8 @@ pub(super) async fn dispatch(job: &Arc<Job>, dispatch: &Dispatch) -> Result<Even
     let mut brief = dispatching::brief(job, dispatch, &briefed, &cwd.to_string_lossy(), diff, Some(base));
     complete(&mut brief, job, dispatch, &managed);
     job.blocking(checkout::record).await?;
-    let outcome = dispatching::work(job, dispatch, chosen, brief, &cwd).await;
+    let commits = job.blocking(|job| Ok(opened(job)?.commit_folders())).await?;
+    let outcome = dispatching::work(job, dispatch, chosen, brief, &cwd, commits).await;
     let may_edit = dispatch.role.may_edit();
     let scope: Vec<String> = dispatch.scope.iter().cloned().collect();
     let mut changes = job.blocking(move |job| look(job, &scope, may_edit)).await?;
