@@ -11,7 +11,7 @@ use crate::protocol::{AnsweredBy, Choice, Event, QuestionNumber};
 use super::api::{BufferEvent, Command, FindingView, NoticeLevel, Refusal, RefusalKind, Reply};
 use super::driver::{Driver, Internal};
 use super::ledger::{Decision, Entry, LoopId};
-use super::opening::{Asked, OwnChoice};
+use super::own_questions::{Asked, OwnChoice};
 use super::{checking, requests, view, words};
 
 type Answer = Option<oneshot::Sender<Result<Reply, Refusal>>>;
@@ -256,7 +256,7 @@ impl Driver {
 
     fn answer_own(
         &mut self,
-        question: super::opening::OwnQuestion,
+        question: super::own_questions::OwnQuestion,
         chosen: OwnChoice,
     ) -> Result<Reply, Refusal> {
         match (question.asked, chosen) {

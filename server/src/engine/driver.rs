@@ -26,7 +26,7 @@ use super::follow::Followed;
 use super::inbox::Inbox;
 use super::known_views::KnownViews;
 use super::ledger::{Entry, Ledger, LoopId, Produced};
-use super::opening::OwnQuestion;
+use super::own_questions::OwnQuestion;
 use super::plan::Plan;
 use super::report::RunReport;
 use super::running::LoopRun;

@@ -9,7 +9,7 @@ use crate::workspace::RepoPath;
 use super::buffers::Merge;
 use super::driver::Driver;
 use super::ledger::LoopId;
-use super::opening::Asked;
+use super::own_questions::Asked;
 use super::running::LoopRun;
 
 impl Driver {

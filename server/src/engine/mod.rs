@@ -7,7 +7,7 @@
 //! |---|---|
 //! | [`api`] | what may be asked, what is seen |
 //! | `driver` | the one task: messages in, ledger first, then actions |
-//! | `commands`, `opening` | what the user asks for; opening loops; the engine's own questions |
+//! | `commands`, `opening`, `own_questions`, `interrupted` | what the user asks for; opening loops; the engine's own questions; loops that were cut off |
 //! | `act`, `guard`, `dispatching`, `checking`, `verifying`, `restoring`, `managed` | carrying one action out |
 //! | `rebasing`, `saves` | what the user did to the tree between two rounds, and saved during one |
 //! | `translate`, `roster`, `starting` | between the words of configuration, agents and protocols |
@@ -30,11 +30,13 @@ mod follow;
 mod found;
 mod guard;
 mod inbox;
+mod interrupted;
 mod known_views;
 mod ledger;
 mod managed;
 mod merging;
 mod opening;
+mod own_questions;
 mod plan;
 mod pull_request;
 mod rebasing;

@@ -190,23 +190,23 @@ pub(super) fn questions(driver: &Driver) -> Vec<QuestionView> {
     let own = driver.own_questions.iter().map(|question| {
         let options: Vec<String> = question.options().iter().map(|option| option.words().to_owned()).collect();
         let detail = match &question.asked {
-            super::opening::Asked::Resume { detail, .. } => detail.clone(),
-            super::opening::Asked::Trust => driver.trust_detail(),
-            super::opening::Asked::Command { .. } => {
+            super::own_questions::Asked::Resume { detail, .. } => detail.clone(),
+            super::own_questions::Asked::Trust => driver.trust_detail(),
+            super::own_questions::Asked::Command { .. } => {
                 "A findings file is data: it may come from anybody. Approved, this exact command is run before and after \
                  each fix of the findings that bring it, now and later. Without it the other checks and the verifier judge."
                     .into()
             }
-            super::opening::Asked::DirtyBuffer { .. } => {
+            super::own_questions::Asked::DirtyBuffer { .. } => {
                 "A fix made now would not know of the unsaved text. The loop goes on by itself once the file is saved."
                     .into()
             }
-            super::opening::Asked::Edited { refused: false, .. } => {
+            super::own_questions::Asked::Edited { refused: false, .. } => {
                 "The fix stands in the file, your text only in the editor. Saving your text as it is overwrites the fix. \
                  With both in the editor, marked, nothing is lost, and you choose line by line."
                     .into()
             }
-            super::opening::Asked::Edited { refused: true, .. } => {
+            super::own_questions::Asked::Edited { refused: true, .. } => {
                 "The fix stands in the file, your text only in the editor. Saving your text as it is overwrites the fix."
                     .into()
             }

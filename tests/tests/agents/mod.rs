@@ -103,22 +103,14 @@ each_over_acp! {
 }
 
 mod claude_converge {
-    #[test]
-    #[ignore = "agents: needs FIX_LOOP_CLAUDE"]
-    fn a_review_is_checked_fixed_in_the_worktree_and_closed_to_a_passing_gate() {
-        super::converge::a_review_is_checked_fixed_in_the_worktree_and_closed_to_a_passing_gate(
-            super::Program::Claude,
-        );
+    whole_list! { Claude, "agents: needs FIX_LOOP_CLAUDE",
+        converge::a_review_is_checked_fixed_in_the_worktree_and_closed_to_a_passing_gate,
     }
 }
 
 mod codex_converge {
-    #[test]
-    #[ignore = "agents: needs FIX_LOOP_CODEX"]
-    fn a_review_is_checked_fixed_in_the_worktree_and_closed_to_a_passing_gate() {
-        super::converge::a_review_is_checked_fixed_in_the_worktree_and_closed_to_a_passing_gate(
-            super::Program::Codex,
-        );
+    whole_list! { Codex, "agents: needs FIX_LOOP_CODEX",
+        converge::a_review_is_checked_fixed_in_the_worktree_and_closed_to_a_passing_gate,
     }
 }
 
