@@ -43,6 +43,13 @@ pub(super) fn kill_tree(root: u32) {
     signal(root, Signal::KILL);
 }
 
+/// Whether this process still has children.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Left {
+    Some,
+    None,
+}
+
 #[cfg(target_os = "linux")]
 pub(super) use linux::*;
 
@@ -50,7 +57,11 @@ pub(super) use linux::*;
 mod linux {
     use std::fs;
 
-    use rustix::process::{WaitOptions, waitpid};
+    use std::time::{Duration, Instant};
+
+    use rustix::process::{Signal, WaitOptions, wait, waitpid};
+
+    use super::Left;
 
     /// The fields of `/proc/PID/stat` that matter here.
     pub(in crate::process) struct Stat {
@@ -125,6 +136,56 @@ mod linux {
             }
         }
     }
+
+    /// Takes the exit status of every dead child, the program's included.
+    ///
+    /// Only the kernel's word that there is no child is taken for the end of everything below a subreaper: a listing can
+    /// find nothing but dead processes while the next one is being forked.
+    pub(in crate::process) fn reap_all() -> Left {
+        loop {
+            match wait(WaitOptions::NOHANG) {
+                Ok(Some(_)) => {}
+                Ok(None) => return Left::Some,
+                Err(_) => return Left::None,
+            }
+        }
+    }
+
+    /// For a while, ends every descendant as soon as it appears, and does nothing else.
+    ///
+    /// A process that forks and exits, again and again, is gone before the whole tree has been listed with care. Here
+    /// nothing is asked of a process but its children: those of one that is exiting are listed until they are handed to
+    /// this process, a kill is sent before the next look, and the kernel lets no fork succeed while `SIGKILL` is pending.
+    pub(in crate::process) fn chase(longest: Duration) -> Left {
+        let me = std::process::id();
+        let until = Instant::now() + longest;
+        let mut open = Vec::new();
+        while Instant::now() < until {
+            if reap_all() == Left::None {
+                return Left::None;
+            }
+            open.push(me);
+            while let Some(pid) = open.pop() {
+                let forked =
+                    fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+                for child in forked.split_whitespace().filter_map(|pid| pid.parse::<u32>().ok()) {
+                    super::signal(child, Signal::KILL);
+                    open.push(child);
+                }
+            }
+        }
+        Left::Some
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn reap_all() -> Left {
+    Left::None
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn chase(_longest: std::time::Duration) -> Left {
+    Left::None
 }
 
 #[cfg(not(target_os = "linux"))]

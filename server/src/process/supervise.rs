@@ -19,13 +19,18 @@ use tokio::signal::unix::{Signal as SignalStream, SignalKind, signal as signal_s
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
+use super::descendants::{self, Left};
 use super::frame::{Notice, Order, Start, Why, receive_order, send_notice};
-use super::{Identity, NotStarted, descendants, resolve_program};
+use super::{Identity, NotStarted, resolve_program};
 
 /// What leftovers get between `SIGTERM` and `SIGKILL`, at most; the program itself gets the grace it was given.
 const LEFTOVER_GRACE: Duration = Duration::from_secs(1);
-/// How long `SIGKILL` is repeated against something that forks faster than it is ended, or hangs in the kernel.
+/// How long the end is waited for before it is told all the same. What hangs in the kernel takes no `SIGKILL`.
 const SWEEP_BOUND: Duration = Duration::from_secs(10);
+/// How long at a time nothing is done but ending what is handed to this process.
+const CHASE: Duration = Duration::from_millis(20);
+/// How often something that hangs in the kernel is looked after.
+const HUNG: Duration = Duration::from_secs(1);
 
 /// Runs one program on behalf of the Fix Loop process that holds the other end of standard input, and exits.
 pub fn supervise_main() -> ! {
@@ -123,6 +128,7 @@ async fn supervise(control: StdUnixStream) -> std::io::Result<()> {
         leftovers,
     };
     let _ = send_notice(&mut to, &ended).await;
+    never_let_go().await;
     Ok(())
 }
 
@@ -202,17 +208,17 @@ async fn sweep(leader: u32, grace: Duration, signals: &mut Signals) -> u32 {
         return 0;
     }
     loop {
-        descendants::reap(0);
-        let alive = descendants::below(me);
         let now = Instant::now();
-        if alive.is_empty() || now >= bound {
+        if descendants::reap_all() == Left::None || now >= bound {
             break;
         }
+        let alive = descendants::below(me);
         let kindly = now < kindly_until;
         if !kindly {
             for &pid in &alive {
                 descendants::signal(pid, Signal::STOP);
             }
+            descendants::chase(CHASE);
         }
         for &pid in &alive {
             let first = Identity::of(pid).is_some_and(|identity| ended.insert(identity));
@@ -227,8 +233,14 @@ async fn sweep(leader: u32, grace: Duration, signals: &mut Signals) -> u32 {
         let tick = now + Duration::from_millis(if kindly { 10 } else { 1 });
         let _ = timeout_at(tick, signals.child_ended()).await;
     }
-    descendants::reap(0);
     u32::try_from(ended.len()).unwrap_or(u32::MAX)
+}
+
+/// What outlasted the sweep would belong to nobody once this process is gone, so it stays for as long as anything is left.
+async fn never_let_go() {
+    while cfg!(target_os = "linux") && descendants::chase(CHASE) == Left::Some {
+        tokio::time::sleep(HUNG).await;
+    }
 }
 
 /// The signals this process acts on. They are handled, not ignored: an ignored signal would stay ignored in the program.

@@ -226,25 +226,46 @@ async fn what_a_program_leaves_behind_is_ended_and_counted() {
     assert_eq!(reading.join().unwrap(), "here\n");
 }
 
-#[tokio::test]
-async fn a_process_that_forks_away_from_its_killer_is_caught() {
-    let folder = tempfile::tempdir().unwrap();
-    let script = "
+/// Each link forks the next one, in a session of its own, and exits: whoever lists processes sees only dead ones. A chain
+/// that nobody breaks ends by itself after a minute or so and says that it did, so that a failed test leaves nothing behind.
+const CHAIN_IN_PYTHON: &str = r#"exec python3 -c '
 import os, signal
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
-while True:
+os.write(8, b"ready\n")
+for _ in range(100_000):
     if os.fork():
         os._exit(0)
     os.setsid()
-";
-    // Every process of the chain holds the pipe, so its end of file means that the chain is broken.
-    let reading = until_nobody_holds(fifo(folder.path(), "fifo"));
-    let mut spec = shell(folder.path(), r#"exec 9> fifo; echo here >&9; exec python3 -c "$1""#);
-    spec.argv.extend(["name".into(), script.into()]);
-    spec.grace = Duration::from_millis(50);
-    let ended = run(spec).await;
-    assert_eq!(ended.how, How::Exited(0));
-    assert_eq!(reading.join().unwrap(), "here\n");
+open("outlived", "w")
+'"#;
+const CHAIN_IN_PERL: &str = r#"exec perl -e '
+use POSIX;
+$SIG{TERM} = "IGNORE";
+POSIX::write(8, "ready\n", 6);
+for (1..500_000) {
+    POSIX::_exit(0) if fork;
+    POSIX::setsid();
+}
+open(my $file, ">", "outlived");
+'"#;
+
+#[tokio::test]
+async fn processes_that_fork_away_from_their_killer_are_caught() {
+    for (chain, at_once) in
+        [(CHAIN_IN_PYTHON, 1), (CHAIN_IN_PERL, 1), (CHAIN_IN_PYTHON, 4), (CHAIN_IN_PERL, 4)]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        // Every process of the chains holds the pipe, so its end of file means that they are broken.
+        let reading = until_nobody_holds(fifo(folder.path(), "fifo"));
+        fifo(folder.path(), "ready");
+        let each = format!("({chain}) &\n").repeat(at_once) + &"read -r line <&8\n".repeat(at_once);
+        let mut spec = shell(folder.path(), &format!("exec 8<> ready 9> fifo; echo here >&9\n{each}"));
+        spec.grace = Duration::from_millis(50);
+        let ended = run(spec).await;
+        assert_eq!(ended.how, How::Exited(0));
+        assert_eq!(reading.join().unwrap(), "here\n");
+        assert!(!folder.path().join("outlived").exists(), "{at_once} of {chain}: ended by itself");
+    }
 }
 
 #[tokio::test]
