@@ -184,6 +184,8 @@ pub struct Snapshot {
     pub busy: bool,
     /// This process drives the work tree; else it only follows.
     pub driving: bool,
+    /// The number of the latest buffer event that is taken in; see [`EngineHandle::buffer`].
+    pub buffers_taken: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -265,7 +267,7 @@ pub struct QuestionView {
 #[allow(clippy::large_enum_variant, reason = "messages are moved once and never stored")]
 pub(crate) enum Message {
     Command(Command, oneshot::Sender<Result<Reply, Refusal>>),
-    Buffer(BufferEvent),
+    Buffer(u64, BufferEvent),
     /// Something on disk changed that may be a findings file or the configuration.
     FilesChanged,
     Shutdown(oneshot::Sender<()>),
@@ -280,6 +282,8 @@ pub struct EngineHandle {
     pub(super) notices: broadcast::Sender<Notice>,
     /// With what was said before anybody could listen.
     pub(super) first_notices: Arc<Mutex<Option<broadcast::Receiver<Notice>>>>,
+    /// Held while one is sent, so that numbers arrive in their order.
+    pub(super) buffers_sent: Arc<Mutex<u64>>,
 }
 
 impl EngineHandle {
@@ -291,8 +295,13 @@ impl EngineHandle {
         reply.await.map_err(|_| gone())?
     }
 
-    pub fn buffer(&self, event: BufferEvent) {
-        let _ = self.messages.send(Message::Buffer(event));
+    /// Gives the number of the event. Findings of a snapshot stand where they are after the event that it names, and the
+    /// caller knows which events are still under way.
+    pub fn buffer(&self, event: BufferEvent) -> u64 {
+        let mut sent = self.buffers_sent.lock().unwrap_or_else(PoisonError::into_inner);
+        *sent += 1;
+        let _ = self.messages.send(Message::Buffer(*sent, event));
+        *sent
     }
 
     pub fn files_changed(&self) {
@@ -370,7 +379,8 @@ impl EngineHandle {
         let (publish, snapshots) = watch::channel(Arc::new(first));
         let (notices, first) = broadcast::channel(64);
         let first_notices = Arc::new(Mutex::new(Some(first)));
-        (EngineHandle { messages, snapshots, notices, first_notices }, publish, received)
+        let buffers_sent = Arc::default();
+        (EngineHandle { messages, snapshots, notices, first_notices, buffers_sent }, publish, received)
     }
 
     pub(crate) fn notice_for_tests(&self, notice: Notice) {

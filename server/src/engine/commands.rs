@@ -394,7 +394,8 @@ impl Driver {
 
     // ------------------------------------------------------------ input
 
-    pub(super) fn take_buffer(&mut self, event: BufferEvent) {
+    pub(super) fn take_buffer(&mut self, number: u64, event: BufferEvent) {
+        self.buffers_taken = number;
         self.inbox.buffer(&event);
         self.buffers.take(event, self.state.revision);
         let clean: Vec<LoopId> = self

@@ -128,6 +128,8 @@ pub(super) struct Driver {
     pub inbox: Inbox,
     pub known_views: KnownViews,
     pub buffers: Buffers,
+    /// The number of the latest buffer event that was taken in.
+    pub buffers_taken: u64,
     pub own_questions: Vec<OwnQuestion>,
     /// Commands of findings files that the user did not want to run, for one loop each.
     pub declined: BTreeSet<(LoopId, Vec<String>)>,
@@ -222,7 +224,7 @@ impl Driver {
                 Some(Message::Internal(Internal::SavesSince(since, answer))) => {
                     drop(answer.send(self.buffers.saved_since(since)));
                 }
-                Some(Message::Buffer(event)) => self.buffers.take(event, self.state.revision),
+                Some(Message::Buffer(_, event)) => self.buffers.take(event, self.state.revision),
                 Some(Message::Command(_, answer)) => {
                     let _ = answer.send(Err(Refusal {
                         kind: RefusalKind::NotNow,
@@ -242,7 +244,7 @@ impl Driver {
     fn take(&mut self, message: Message) {
         match message {
             Message::Command(command, answer) => self.take_command(command, Some(answer)),
-            Message::Buffer(event) => self.take_buffer(event),
+            Message::Buffer(number, event) => self.take_buffer(number, event),
             Message::FilesChanged => self.reload(),
             Message::Internal(internal) => self.take_internal(internal),
             Message::Shutdown(_) => unreachable!("taken by the caller"),
@@ -570,14 +572,15 @@ impl Driver {
     pub(super) fn publish(&mut self) {
         self.follow_found();
         self.merge_buffers();
-        let fresh = view::snapshot(self);
-        let changed = {
+        let mut fresh = view::snapshot(self);
+        let (changed, taken) = {
             let last = self.snapshots.borrow();
-            !view::same(&last, &fresh)
+            (!view::same(&last, &fresh), last.buffers_taken != fresh.buffers_taken)
         };
         if changed {
             self.revision += 1;
-            let mut fresh = fresh;
+        }
+        if changed || taken {
             fresh.revision = self.revision;
             fresh.status.revision = self.revision;
             self.snapshots.send_replace(Arc::new(fresh));
@@ -600,5 +603,6 @@ pub(super) fn channels() -> (EngineHandle, mpsc::UnboundedReceiver<Message>, wat
     let (snapshots, seen) = watch::channel(Arc::new(view::empty()));
     let (notices, first) = broadcast::channel(4096);
     let first_notices = Arc::new(Mutex::new(Some(first)));
-    (EngineHandle { messages, snapshots: seen, notices, first_notices }, inbox, snapshots)
+    let buffers_sent = Arc::default();
+    (EngineHandle { messages, snapshots: seen, notices, first_notices, buffers_sent }, inbox, snapshots)
 }

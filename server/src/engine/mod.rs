@@ -58,8 +58,6 @@ mod words;
 
 pub use api::*;
 pub use doctor::{Examined, State as LineState, examine};
-#[cfg(test)]
-pub(crate) use driver::Internal;
 pub use driver::{Answers, Setup};
 pub use plan::Plan;
 pub use pull_request::{PullRequest, pull_request};

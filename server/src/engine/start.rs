@@ -103,6 +103,7 @@ pub fn start(setup: Setup) -> Result<EngineHandle, StartError> {
         inbox,
         known_views: Default::default(),
         buffers: Buffers::below(&setup.root),
+        buffers_taken: 0,
         own_questions: Vec::new(),
         declined: BTreeSet::new(),
         asked_before: 0,

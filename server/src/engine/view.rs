@@ -36,6 +36,7 @@ pub(super) fn empty() -> Snapshot {
         show: Show::Unconfirmed,
         busy: false,
         driving: false,
+        buffers_taken: 0,
     }
 }
 
@@ -114,6 +115,7 @@ pub(super) fn snapshot(driver: &Driver) -> Snapshot {
         },
         busy: driver.is_busy(),
         driving: driver.lock.is_some(),
+        buffers_taken: driver.buffers_taken,
     }
 }
 

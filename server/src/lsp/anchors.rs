@@ -1,12 +1,15 @@
 //! Lines of findings between a keystroke and the engine's next snapshot.
 //!
 //! The engine moves findings with the code. It answers a moment later, and meanwhile the squiggle has to stay on its code
-//! (R05). So lines are moved here too on every change, and given up as soon as the engine says something that is not
-//! merely an echo of an earlier keystroke. Never decides whether a finding is stale.
+//! (R05). Every change has the number of the buffer event that tells the engine of it, and every snapshot says up to which
+//! number it was made: a finding is shown where the engine has it, moved by the changes that the engine has not seen. So
+//! nothing is guessed twice, and where the engine knows better its word counts. Never decides whether a finding is stale.
 
 use std::collections::HashMap;
 
 use lsp_types::Range;
+
+use super::folders::FolderId;
 
 /// First and last line, 0-based.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,64 +68,91 @@ impl Edit {
     }
 }
 
+/// One change that the engine has not seen, as it moves one finding.
+#[derive(Debug)]
+struct Pending {
+    /// `None`: the engine is not told, and sees the change once the file is saved.
+    event: Option<u64>,
+    /// `None`: the whole text was replaced, which says nothing about what moved.
+    edit: Option<Edit>,
+    /// The indentation of the finding's first line before the edit.
+    indent: u32,
+}
+
 /// One finding's lines as moved here.
 #[derive(Debug)]
 struct Anchor {
     /// What the engine said last.
     engine: Lines,
+    pending: Vec<Pending>,
     shown: Lines,
-    /// Where it was shown since the engine last agreed, oldest first.
-    passed: Vec<Lines>,
 }
 
-/// The findings that were moved here, by the key the caller gives them.
+/// Folder and fingerprint.
+type Key<'a> = (FolderId, &'a str);
+
+/// The findings that are shown elsewhere than where the engine has them, by folder and fingerprint.
 #[derive(Debug, Default)]
 pub(super) struct Anchors {
-    moved: HashMap<String, Anchor>,
+    moved: HashMap<FolderId, HashMap<String, Anchor>>,
 }
 
 impl Anchors {
-    pub fn shown(&self, key: &str, engine: Lines) -> Lines {
-        self.moved.get(key).map_or(engine, |anchor| anchor.shown)
+    /// `engine`: where the engine has it.
+    pub fn shown(&self, (folder, fingerprint): Key<'_>, engine: Lines) -> Lines {
+        let anchor = self.moved.get(&folder).and_then(|moved| moved.get(fingerprint));
+        anchor.map_or(engine, |anchor| anchor.shown)
     }
 
-    /// Says whether the edit went into the finding's lines and changed how many there are: then it is a guess where they
-    /// are now.
-    pub fn edited(&mut self, key: &str, engine: Lines, edit: Edit, indent: u32) -> bool {
-        let shown = self.shown(key, engine);
-        let after = shown.after(edit, indent);
-        let doubtful = edit.delta() != 0 && shown.touches(edit.range);
-        if after == shown {
-            return doubtful && self.moved.contains_key(key);
-        }
-        let anchor = self.moved.entry(key.to_owned()).or_insert(Anchor { engine, shown, passed: Vec::new() });
-        anchor.passed.push(shown);
-        anchor.shown = after;
-        doubtful
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.moved.is_empty()
-    }
-
-    /// The engine says where the finding is.
-    pub fn told(&mut self, key: &str, engine: Lines) {
-        let Some(anchor) = self.moved.get_mut(key) else { return };
-        if engine == anchor.engine {
+    /// The document of a finding changed. The engine is told with the buffer event `event`; `None`: not at all.
+    pub fn edited(
+        &mut self,
+        (folder, fingerprint): Key<'_>,
+        engine: Lines,
+        event: Option<u64>,
+        edit: Option<Edit>,
+        indent: u32,
+    ) {
+        let shown = self.shown((folder, fingerprint), engine);
+        let after = edit.map_or(shown, |edit| shown.after(edit, indent));
+        let moved = self.moved.entry(folder).or_default();
+        if after == shown && !moved.contains_key(fingerprint) {
             return;
         }
-        anchor.engine = engine;
-        if engine == anchor.shown {
-            self.moved.remove(key);
-        } else if let Some(at) = anchor.passed.iter().rposition(|lines| *lines == engine) {
-            anchor.passed.drain(..at);
-        } else {
-            self.moved.remove(key);
+        let anchor = || Anchor { engine, pending: Vec::new(), shown };
+        let anchor = moved.entry(fingerprint.to_owned()).or_insert_with(anchor);
+        anchor.pending.push(Pending { event, edit, indent });
+        anchor.shown = after;
+    }
+
+    /// The engine has the finding at `engine`, `event` being the last buffer event that it has seen. Says whether the
+    /// finding is shown elsewhere now.
+    pub fn told(&mut self, (folder, fingerprint): Key<'_>, engine: Lines, event: u64) -> bool {
+        let Some(moved) = self.moved.get_mut(&folder) else { return false };
+        let Some(anchor) = moved.get_mut(fingerprint) else { return false };
+        let read_again = std::mem::replace(&mut anchor.engine, engine) != engine;
+        anchor.pending.retain(|pending| match pending.event {
+            Some(own) => own > event,
+            None => !read_again,
+        });
+        let lines = anchor.pending.iter().fold(engine, |lines, pending| {
+            pending.edit.map_or(lines, |edit| lines.after(edit, pending.indent))
+        });
+        let elsewhere = std::mem::replace(&mut anchor.shown, lines) != lines;
+        if anchor.pending.is_empty() {
+            moved.remove(fingerprint);
         }
+        elsewhere
+    }
+
+    pub fn is_empty(&self, folder: FolderId) -> bool {
+        self.moved.get(&folder).is_none_or(HashMap::is_empty)
     }
 
     /// The document was closed without being saved, or the finding has gone.
-    pub fn forget(&mut self, keep: impl Fn(&str) -> bool) {
-        self.moved.retain(|key, _| keep(key));
+    pub fn forget(&mut self, folder: FolderId, keep: impl Fn(&str) -> bool) {
+        if let Some(moved) = self.moved.get_mut(&folder) {
+            moved.retain(|fingerprint, _| keep(fingerprint));
+        }
     }
 }

@@ -228,7 +228,7 @@ fn wanted(
                 let severity = severity(finding, snapshot.show)?;
                 let place = place(finding)?;
                 let lines = Lines::of_finding(place.start, place.end)
-                    .map(|lines| anchors.shown(&anchor_key(folder.id, finding), lines));
+                    .map(|lines| anchors.shown((folder.id, &finding.detail.fingerprint), lines));
                 Some(MadeFrom::Finding { folder: folder.id, finding: finding.clone(), lines, severity })
             });
             let errors = snapshot.input_errors.iter().filter(|error| error.file == path);
@@ -244,16 +244,6 @@ fn wanted(
         }
     }
     wanted
-}
-
-/// The key of a finding in [`Anchors`].
-pub(super) fn anchor_key(folder: FolderId, finding: &FindingView) -> String {
-    format!("{}{}", anchor_prefix(folder), finding.detail.fingerprint)
-}
-
-/// With what the keys of a folder's findings begin.
-pub(super) fn anchor_prefix(folder: FolderId) -> String {
-    format!("{folder}/")
 }
 
 /// How loud a finding is; `None`: not shown inline.

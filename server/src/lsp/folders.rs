@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::engine::{EngineHandle, FindingView, Snapshot};
 
+use super::anchors::Lines;
 use super::documents::{Documents, canonical};
 
 /// What RFC 3986 calls unreserved stays as it is.
@@ -56,6 +57,12 @@ pub(super) enum Touched {
 }
 
 impl Touched {
+    pub fn also(&mut self, others: BTreeSet<PathBuf>) {
+        if let Touched::Files(files) = self {
+            files.extend(others);
+        }
+    }
+
     pub fn has(&self, file: &Path) -> bool {
         match self {
             Touched::Everything => true,
@@ -84,30 +91,39 @@ impl Running {
         }
     }
 
-    /// Takes in the engine's latest snapshot. Gives the findings that it shows otherwise, and where.
-    pub fn follow(&mut self) -> (Vec<Arc<FindingView>>, Touched) {
+    /// Takes in the engine's latest snapshot. Gives the files in which it shows something otherwise.
+    pub fn follow(&mut self) -> Touched {
         let before = std::mem::replace(&mut self.snapshot, self.handle.snapshot());
-        self.index();
-        let now = &self.snapshot;
-        let address = |finding: &Arc<FindingView>| Arc::as_ptr(finding) as usize;
-        let known: HashSet<usize> = before.findings.iter().map(address).collect();
-        let kept: HashSet<usize> = now.findings.iter().map(address).collect();
-        let fresh: Vec<Arc<FindingView>> =
-            now.findings.iter().filter(|finding| !known.contains(&address(finding))).cloned().collect();
-        if before.show != now.show || before.root != now.root {
-            return (fresh, Touched::Everything);
+        // Most keystrokes change no finding.
+        let same = before.findings.len() == self.snapshot.findings.len()
+            && before
+                .findings
+                .iter()
+                .zip(&self.snapshot.findings)
+                .all(|(one, other)| Arc::ptr_eq(one, other));
+        if !same {
+            self.index();
         }
-        let gone = before.findings.iter().filter(|finding| !kept.contains(&address(finding)));
-        let mut files: BTreeSet<PathBuf> = fresh
-            .iter()
-            .chain(gone)
-            .filter_map(|finding| Some(self.root.join(place(finding)?.path)))
-            .collect();
+        let now = &self.snapshot;
+        if before.show != now.show || before.root != now.root {
+            return Touched::Everything;
+        }
+        let mut files = BTreeSet::new();
+        if !same {
+            let address = |finding: &Arc<FindingView>| Arc::as_ptr(finding) as usize;
+            let known: HashSet<usize> = before.findings.iter().map(address).collect();
+            let kept: HashSet<usize> = now.findings.iter().map(address).collect();
+            let fresh = now.findings.iter().filter(|finding| !known.contains(&address(finding)));
+            let gone = before.findings.iter().filter(|finding| !kept.contains(&address(finding)));
+            let paths: HashSet<&str> =
+                fresh.chain(gone).filter_map(|finding| Some(place(finding)?.path)).collect();
+            files.extend(paths.into_iter().map(|path| self.root.join(path)));
+        }
         if before.input_errors != now.input_errors {
             let errors = before.input_errors.iter().chain(&now.input_errors);
             files.extend(errors.map(|error| self.root.join(&error.file)));
         }
-        (fresh, Touched::Files(files))
+        Touched::Files(files)
     }
 
     /// Every path on which a finding is shown.
@@ -158,6 +174,19 @@ impl Folder {
         let relative = file.strip_prefix(&self.running()?.root).ok()?;
         let parts: Option<Vec<_>> = relative.components().map(|part| part.as_os_str().to_str()).collect();
         parts.map(|parts| parts.join("/")).filter(|path| !path.is_empty())
+    }
+
+    /// Every finding with lines in this file (given with links resolved), and where the engine has it.
+    pub fn cited_in(&self, file: &Path) -> Vec<(&FindingView, Lines)> {
+        let Some(running) = self.running() else { return Vec::new() };
+        let mut cited = Vec::new();
+        for path in running.paths_of(file) {
+            for finding in running.findings_on(&path) {
+                let lines = place(finding).and_then(|place| Lines::of_finding(place.start, place.end));
+                cited.extend(lines.map(|lines| (&**finding, lines)));
+            }
+        }
+        cited
     }
 
     /// Every URI under which a file is to be shown: those of its open documents, else the folder's own spelling.

@@ -109,8 +109,6 @@ pub(super) enum Inner {
         edit: BufferEdit,
         applied: bool,
     },
-    /// The folder's engine has taken in everything up to some change.
-    Settled(FolderId),
 }
 
 pub(super) struct State {
@@ -135,8 +133,6 @@ pub(super) struct State {
     lenses: Lenses,
     /// What the editor was asked to make of unsaved buffers, by folder and path, until the engine has seen its answer.
     edits_sent: HashMap<(FolderId, String), BufferEdit>,
-    /// Folders whose engine is to say where its findings are, and whether once more.
-    settling: HashMap<FolderId, bool>,
     /// Ends the server: the editor has gone.
     gone: mpsc::Sender<()>,
     /// Requests that came while an engine was being opened, in order.
@@ -190,7 +186,6 @@ impl State {
             reports: Reports::default(),
             lenses: Lenses::default(),
             edits_sent: HashMap::new(),
-            settling: HashMap::new(),
             gone,
             early: Vec::new(),
             leaving: Vec::new(),
@@ -273,7 +268,6 @@ impl State {
             }
             Inner::Configured(settings) => self.configure_with(settings),
             Inner::EditAnswered { folder, edit, applied } => self.edit_answered(folder, &edit, applied),
-            Inner::Settled(folder) => self.settled(folder),
         }
     }
 

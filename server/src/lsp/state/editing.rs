@@ -1,19 +1,21 @@
 //! What the editor does to its documents.
 
+use std::collections::{BTreeSet, HashSet};
+use std::path::{Path, PathBuf};
+
 use lsp_types::{
     DidChangeTextDocumentParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
-    DidSaveTextDocumentParams, TextDocumentContentChangeEvent, Url,
+    DidSaveTextDocumentParams, TextDocumentContentChangeEvent,
 };
 
 use crate::engine::BufferEvent;
 
-use super::super::anchors::{Edit, Lines};
-use super::super::diagnostics::{anchor_key, anchor_prefix};
+use super::super::anchors::Edit;
 use super::super::documents::Document;
-use super::super::folders::{FolderId, Touched, folder_of, place};
-use super::super::text::line_breaks;
+use super::super::folders::{FolderId, folder_of};
+use super::super::text::{Text, line_breaks};
 use super::super::watching::{CONFIGURATION, INBOX};
-use super::{Inner, State};
+use super::State;
 
 impl State {
     pub(super) fn opened(&mut self, params: DidOpenTextDocumentParams) {
@@ -30,53 +32,23 @@ impl State {
 
     pub(super) fn changed(&mut self, params: DidChangeTextDocumentParams) {
         let uri = params.text_document.uri;
+        let encoding = self.capabilities.encoding;
         let Some(document) = self.documents.get_mut(&uri) else {
             tracing::warn!("a change of {uri}, which is not open, is ignored");
             return;
         };
         document.version = params.text_document.version;
-        let mut doubtful = false;
+        let mut changes = Vec::new();
         for change in &params.content_changes {
-            doubtful |= self.move_findings(&uri, change);
-            let encoding = self.capabilities.encoding;
-            if let Some(document) = self.documents.get_mut(&uri) {
-                document.text.apply(change, encoding);
-            }
+            changes.push((document.text.clone(), change));
+            document.text.apply(change, encoding);
         }
-        let Some(document) = self.documents.get(&uri) else { return };
-        let (canonical, text) = (document.canonical.clone(), document.text.content().clone());
-        self.forward(&canonical, |path| BufferEvent::Changed { path, text });
-        if doubtful && let Some(folder) = folder_of(&self.folders, &canonical) {
-            self.settle(folder.id);
+        let (file, text) = (document.canonical.clone(), document.text.content().clone());
+        let told = self.forward(&file, |path| BufferEvent::Changed { path, text });
+        for (before, change) in changes {
+            self.move_findings(&file, &before, change, told);
         }
-        self.refresh_file(canonical);
-    }
-
-    /// Where a change may have moved findings otherwise than it was taken here, the engine's word is waited for: it says
-    /// nothing where it sees no difference to what it said last.
-    fn settle(&mut self, folder: FolderId) {
-        if let Some(again) = self.settling.get_mut(&folder) {
-            *again = true;
-            return;
-        }
-        let running = self.folders.iter().find(|known| known.id == folder).and_then(|known| known.running());
-        let Some(handle) = running.map(|running| running.handle.clone()) else { return };
-        self.settling.insert(folder, false);
-        self.spawn(async move {
-            handle.settled().await;
-            Inner::Settled(folder)
-        });
-    }
-
-    pub(super) fn settled(&mut self, folder: FolderId) {
-        if self.settling.remove(&folder) == Some(true) {
-            return self.settle(folder);
-        }
-        self.snapshot_changed(folder);
-        let prefix = anchor_prefix(folder);
-        self.anchors.forget(|key| !key.starts_with(&prefix));
-        let files = self.documents.all().map(|document| document.canonical.clone()).collect();
-        self.refresh_diagnostics(&Touched::Files(files));
+        self.refresh_file(file);
     }
 
     pub(super) fn saved(&mut self, params: DidSaveTextDocumentParams) {
@@ -98,10 +70,37 @@ impl State {
             self.forward(&document.canonical, |path| BufferEvent::Closed { path });
         }
         // What was not saved is gone, and with it the places that it had moved.
-        let gone: std::collections::HashSet<String> =
-            self.findings_of(&document).into_iter().map(|(_, key, _)| key).collect();
-        self.anchors.forget(|key| !gone.contains(key));
+        for folder in &self.folders {
+            let cited = folder.cited_in(&document.canonical);
+            let gone: HashSet<&str> = cited.iter().map(|(finding, _)| &*finding.detail.fingerprint).collect();
+            self.anchors.forget(folder.id, |fingerprint| !gone.contains(fingerprint));
+        }
         self.refresh_file(document.canonical);
+    }
+
+    /// Takes the engine's word for where findings are, as far as it has seen what was typed. Gives the files in which
+    /// something is shown elsewhere now.
+    pub(super) fn agree_with_engine(&mut self, id: FolderId) -> BTreeSet<PathBuf> {
+        let mut moved = BTreeSet::new();
+        let folder = self.folders.iter().find(|folder| folder.id == id);
+        let Some((folder, running)) = folder.and_then(|folder| Some((folder, folder.running()?))) else {
+            return moved;
+        };
+        if self.anchors.is_empty(id) {
+            return moved;
+        }
+        let mut still = HashSet::new();
+        for document in self.documents.all() {
+            for (finding, lines) in folder.cited_in(&document.canonical) {
+                let fingerprint = finding.detail.fingerprint.as_str();
+                still.insert(fingerprint);
+                if self.anchors.told((id, fingerprint), lines, running.snapshot.buffers_taken) {
+                    moved.insert(document.canonical.clone());
+                }
+            }
+        }
+        self.anchors.forget(id, |fingerprint| still.contains(fingerprint));
+        moved
     }
 
     /// Tells a folder's engine about every document that was opened before it.
@@ -123,52 +122,36 @@ impl State {
         }
     }
 
-    fn forward(&self, canonical: &std::path::Path, event: impl FnOnce(String) -> BufferEvent) {
-        let Some(folder) = folder_of(&self.folders, canonical) else { return };
-        if let (Some(running), Some(path)) = (folder.running(), folder.repository_path(canonical)) {
-            running.handle.buffer(event(path));
-        }
+    /// Which folder's engine was told, and the number of the event.
+    fn forward(&self, file: &Path, event: impl FnOnce(String) -> BufferEvent) -> Option<(FolderId, u64)> {
+        let folder = folder_of(&self.folders, file)?;
+        let (running, path) = (folder.running()?, folder.repository_path(file)?);
+        Some((folder.id, running.handle.buffer(event(path))))
     }
 
-    /// Every finding with lines in this document: its folder, its key, and the engine's lines.
-    fn findings_of(&self, document: &Document) -> Vec<(FolderId, String, Lines)> {
-        let mut found = Vec::new();
+    /// Keeps findings on their code until the engine has seen the change.
+    fn move_findings(
+        &mut self,
+        file: &Path,
+        before: &Text,
+        change: &TextDocumentContentChangeEvent,
+        told: Option<(FolderId, u64)>,
+    ) {
+        let encoding = self.capabilities.encoding;
+        let edit = change.range.map(|range| Edit {
+            range,
+            breaks: line_breaks(&change.text),
+            starts_at_line_end: encoding.units(before.line(range.start.line)) <= range.start.character,
+        });
         for folder in &self.folders {
-            let Some(running) = folder.running() else { continue };
-            for path in running.paths_of(&document.canonical) {
-                for finding in running.findings_on(&path) {
-                    if let Some(place) = place(finding)
-                        && let Some(lines) = Lines::of_finding(place.start, place.end)
-                    {
-                        found.push((folder.id, anchor_key(folder.id, finding), lines));
-                    }
-                }
+            for (finding, lines) in folder.cited_in(file) {
+                let key = (folder.id, finding.detail.fingerprint.as_str());
+                let first = self.anchors.shown(key, lines).first;
+                let indent = before.visible(first, encoding).start.character;
+                // An entry of a findings file is looked up in the file, not in its unsaved text.
+                let told = told.filter(|(to, _)| *to == folder.id && finding.detail.file.is_some());
+                self.anchors.edited(key, lines, told.map(|(_, event)| event), edit, indent);
             }
         }
-        found
-    }
-
-    /// Says whether it is in doubt where findings are now.
-    fn move_findings(&mut self, uri: &Url, change: &TextDocumentContentChangeEvent) -> bool {
-        // A whole new text says nothing about what moved; the engine compares.
-        let (Some(range), Some(document)) = (change.range, self.documents.get(uri)) else {
-            return !self.anchors.is_empty();
-        };
-        let encoding = self.capabilities.encoding;
-        let at_end = encoding.units(document.text.line(range.start.line)) <= range.start.character;
-        let edit = Edit { range, breaks: line_breaks(&change.text), starts_at_line_end: at_end };
-        let moves: Vec<(String, Lines, u32)> = self
-            .findings_of(document)
-            .into_iter()
-            .map(|(_, key, lines)| {
-                let first = self.anchors.shown(&key, lines).first;
-                (key, lines, document.text.visible(first, encoding).start.character)
-            })
-            .collect();
-        let mut doubtful = false;
-        for (key, lines, indent) in moves {
-            doubtful |= self.anchors.edited(&key, lines, edit, indent);
-        }
-        doubtful
     }
 }

@@ -10,10 +10,8 @@ use tokio::task::JoinSet;
 
 use crate::engine::{EngineHandle, Notice, NoticeLevel};
 
-use super::super::anchors::Lines;
-use super::super::diagnostics::anchor_key;
 use super::super::documents::canonical;
-use super::super::folders::{Engine, Folder, FolderId, Running, Touched, place};
+use super::super::folders::{Engine, Folder, FolderId, Running, Touched};
 use super::super::text::printable;
 use super::super::watching::{self, Targets};
 use super::{Event, Inner, Phase, State};
@@ -70,6 +68,7 @@ impl State {
                 folder.engine = Engine::Open(Box::new(Running::new(handle, root, settings)));
                 self.followers.retain(|(of, _)| *of != id);
                 self.followers.push((id, followers));
+                self.anchors.forget(id, |_| false);
                 self.introduce_documents(id);
                 self.snapshot_changed(id);
                 self.refresh_diagnostics(&Touched::Everything);
@@ -91,15 +90,10 @@ impl State {
         let workspace = self.workspace_name(id);
         let Some(folder) = self.folders.iter_mut().find(|folder| folder.id == id) else { return };
         let Engine::Open(running) = &mut folder.engine else { return };
-        let (fresh, touched) = running.follow();
+        let mut touched = running.follow();
         running.inbox = watching::inbox(&running.root, running.settings.as_ref());
         let snapshot = running.snapshot.clone();
-        for finding in &fresh {
-            let lines = place(finding).and_then(|place| Lines::of_finding(place.start, place.end));
-            if let Some(lines) = lines {
-                self.anchors.told(&anchor_key(id, finding), lines);
-            }
-        }
+        touched.also(self.agree_with_engine(id));
         self.refresh_diagnostics(&touched);
         self.refresh_lenses();
         self.offer_edits(id, &snapshot);
@@ -158,6 +152,7 @@ impl State {
     /// What was shown for a folder that has no engine any more.
     fn forget(&mut self, id: FolderId) {
         self.followers.retain(|(of, _)| *of != id);
+        self.anchors.forget(id, |_| false);
         self.loops.forget(id);
         self.statuses.forget(id);
         self.edits_sent.retain(|(of, _), _| *of != id);

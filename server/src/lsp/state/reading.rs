@@ -12,7 +12,7 @@ use crate::engine::{FindingView, Snapshot};
 use super::super::actions::{self, AtRange};
 use super::super::anchors::Lines;
 use super::super::commands::invalid;
-use super::super::diagnostics::{anchor_key, severity};
+use super::super::diagnostics::severity;
 use super::super::documents::canonical;
 use super::super::folders::{Folder, FolderId, Touched, place};
 use super::super::status::{self, Listed, Query};
@@ -51,7 +51,7 @@ impl State {
                 for finding in running.findings_on(&path) {
                     let Some(place) = place(finding) else { continue };
                     let lines = Lines::of_finding(place.start, place.end)
-                        .map(|lines| self.anchors.shown(&anchor_key(folder.id, finding), lines));
+                        .map(|lines| self.anchors.shown((folder.id, &finding.detail.fingerprint), lines));
                     let snapshot = &running.snapshot;
                     found.push(Found { folder, snapshot, finding, path: place.path, lines });
                 }
@@ -197,7 +197,7 @@ impl State {
                     query.states.as_ref().is_none_or(|states| states.contains(&finding.detail.state));
                 let in_file = path.is_none() || finding.detail.file == path;
                 if in_state && in_file {
-                    let name = anchor_key(folder.id, finding);
+                    let name = format!("{}/{}", folder.id, finding.detail.fingerprint);
                     listed.push(Listed { name, finding: &finding.detail, workspace: workspace.clone() });
                 }
             }

@@ -130,6 +130,7 @@ async fn lines_put_in_above_move_the_squiggle_at_once_and_the_engine_gets_the_wh
     session.engine.change(|snapshot| {
         Arc::make_mut(&mut snapshot.findings[0]).detail.line_start = Some(9);
         Arc::make_mut(&mut snapshot.findings[0]).detail.line_end = Some(10);
+        snapshot.buffers_taken = 2;
     });
     session.sync().await;
     session.editor.assert_quiet().await;
@@ -140,6 +141,30 @@ async fn lines_put_in_above_move_the_squiggle_at_once_and_the_engine_gets_the_wh
     session.editor.notify("textDocument/didClose", saved).await;
     assert_eq!(session.engine.buffer().await, BufferEvent::Closed { path: path() });
     session.editor.diagnostics().await;
+    session.finish().await;
+}
+
+#[tokio::test]
+async fn the_engines_word_counts_where_it_has_seen_the_text_and_moved_a_finding_otherwise() {
+    let mut session = Session::start(Setup { findings: vec![finding(1, 3, 4)], ..Setup::default() }).await;
+    session.editor.diagnostics().await;
+    session.open("src/a.py", 1).await;
+    session.editor.diagnostics().await;
+    // The whole cited code goes; here it can only be guessed where it is now.
+    session.edit("src/a.py", 2, [1, 0, 4, 0], "").await;
+    assert_eq!(session.editor.diagnostics().await["diagnostics"][0]["range"]["start"]["line"], 1);
+    session.edit("src/a.py", 3, [0, 0, 0, 0], "#\n").await;
+    assert_eq!(session.editor.diagnostics().await["diagnostics"][0]["range"]["start"]["line"], 2);
+
+    // Opened, and the first of the changes: the same allocation of the finding, since nothing of it moved.
+    session.engine.change(|snapshot| snapshot.buffers_taken = 2);
+    session.sync().await;
+    session.engine.change(|snapshot| {
+        Arc::make_mut(&mut snapshot.findings[0]).detail.line_start = Some(1);
+        Arc::make_mut(&mut snapshot.findings[0]).detail.line_end = Some(1);
+        snapshot.buffers_taken = 3;
+    });
+    assert_eq!(session.editor.diagnostics().await["diagnostics"][0]["range"]["start"]["line"], 0);
     session.finish().await;
 }
 

@@ -279,7 +279,7 @@ impl FakeEngine {
     pub async fn buffer(&mut self) -> BufferEvent {
         loop {
             match self.message().await {
-                Message::Buffer(event) => return event,
+                Message::Buffer(_, event) => return event,
                 Message::FilesChanged => {}
                 _ => panic!("a buffer event was expected"),
             }
@@ -443,6 +443,7 @@ pub fn snapshot(root: &Path, findings: Vec<FindingView>) -> Snapshot {
         show: Show::Unconfirmed,
         busy: false,
         driving: true,
+        buffers_taken: 0,
     }
 }
 

@@ -147,30 +147,80 @@ fn lines_stay_on_their_code_under_every_kind_of_edit() {
     }
 }
 
+const F: (u64, &str) = (1, "f");
+
+fn on(first: u32) -> Lines {
+    Lines { first, last: first }
+}
+
+const ENTER_ABOVE: Option<Edit> = Some(Edit {
+    range: Range { start: Position { line: 0, character: 0 }, end: Position { line: 0, character: 0 } },
+    breaks: 1,
+    starts_at_line_end: false,
+});
+const LINE_ABOVE_DELETED: Option<Edit> = Some(Edit {
+    range: Range { start: Position { line: 0, character: 0 }, end: Position { line: 1, character: 0 } },
+    breaks: 0,
+    starts_at_line_end: false,
+});
+
 #[test]
-fn the_engines_echo_of_an_earlier_keystroke_does_not_move_a_finding_back() {
-    let lines = |first| Lines { first, last: first };
-    let enter_above = Edit { range: range((0, 0), (0, 0)), breaks: 1, starts_at_line_end: false };
+fn a_finding_is_where_the_engine_has_it_moved_by_what_the_engine_has_not_seen() {
     let mut anchors = Anchors::default();
-    for _ in 0..3 {
-        anchors.edited("f", lines(10), enter_above, 0);
+    for event in 1..=3 {
+        anchors.edited(F, on(10), Some(event), ENTER_ABOVE, 0);
     }
-    assert_eq!(anchors.shown("f", lines(10)), lines(13));
+    assert_eq!(anchors.shown(F, on(10)), on(13));
+    assert!(!anchors.told(F, on(11), 1), "it has only seen the first keystroke");
+    assert_eq!(anchors.shown(F, on(11)), on(13));
+    assert!(!anchors.told(F, on(13), 3));
+    assert!(anchors.is_empty(1), "the engine has seen everything");
 
-    anchors.told("f", lines(11));
-    assert_eq!(anchors.shown("f", lines(11)), lines(13), "it has only seen the first keystroke");
-    anchors.told("f", lines(13));
-    assert_eq!(anchors.shown("f", lines(13)), lines(13));
-    anchors.told("f", lines(12));
-    assert_eq!(anchors.shown("f", lines(12)), lines(12), "from now on the engine's word counts");
+    anchors.edited(F, on(13), Some(4), ENTER_ABOVE, 0);
+    anchors.edited(F, on(13), Some(5), ENTER_ABOVE, 0);
+    assert!(anchors.told(F, on(40), 4), "the engine found the code elsewhere");
+    assert_eq!(anchors.shown(F, on(40)), on(41), "but has not seen the last keystroke");
+    anchors.forget(1, |fingerprint| fingerprint != "f");
+    assert_eq!(anchors.shown(F, on(40)), on(40));
+}
 
-    anchors.edited("f", lines(12), enter_above, 0);
-    anchors.told("f", lines(40));
-    assert_eq!(anchors.shown("f", lines(40)), lines(40), "the engine found the code elsewhere");
+#[test]
+fn what_is_typed_and_taken_back_again_and_again_is_not_mistaken_for_an_earlier_time() {
+    let mut anchors = Anchors::default();
+    for event in 1..=100 {
+        let edit = if event % 2 == 1 { ENTER_ABOVE } else { LINE_ABOVE_DELETED };
+        let so_far = u64::saturating_sub(event, 50);
+        anchors.edited(F, on(10 + (so_far % 2) as u32), Some(event), edit, 0);
+        // The engine is always fifty keystrokes behind.
+        if event > 50 {
+            let seen = event - 50;
+            let elsewhere = anchors.told(F, on(10 + (seen % 2) as u32), seen);
+            assert!(!elsewhere, "after {event}");
+        }
+        assert_eq!(anchors.shown(F, on(10)), on(10 + (event % 2) as u32), "after {event}");
+    }
+}
 
-    anchors.edited("f", lines(40), enter_above, 0);
-    anchors.forget(|key| key != "f");
-    assert_eq!(anchors.shown("f", lines(40)), lines(40));
+#[test]
+fn a_whole_new_text_moves_nothing_until_the_engine_has_compared() {
+    let mut anchors = Anchors::default();
+    anchors.edited(F, on(10), Some(1), ENTER_ABOVE, 0);
+    anchors.edited(F, on(10), Some(2), None, 0);
+    assert!(!anchors.told(F, on(11), 1));
+    assert_eq!(anchors.shown(F, on(11)), on(11));
+    assert!(anchors.told(F, on(3), 2));
+    assert_eq!(anchors.shown(F, on(3)), on(3));
+}
+
+#[test]
+fn what_the_engine_reads_from_disk_only_stays_moved_until_it_has_read_again() {
+    let mut anchors = Anchors::default();
+    anchors.edited(F, on(10), None, ENTER_ABOVE, 0);
+    assert!(!anchors.told(F, on(10), 99), "not saved yet");
+    assert_eq!(anchors.shown(F, on(10)), on(11));
+    assert!(!anchors.told(F, on(11), 100), "saved and read");
+    assert_eq!(anchors.shown(F, on(11)), on(11));
+    assert!(anchors.is_empty(1));
 }
 
 #[test]
