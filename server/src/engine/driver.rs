@@ -5,14 +5,13 @@
 //! run, whether this process drives or follows, what the user has to be asked before a loop may start.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
-use crate::config::{Config, Protocol};
-use crate::process::{Cancel, Supervisor};
+use crate::config::Config;
+use crate::process::Cancel;
 use crate::protocol::{Action, ActionId, AnsweredBy, Event, FindingKey, Question, Step};
 use crate::workspace::{DriverLock, Workspace};
 
@@ -29,18 +28,9 @@ use super::ledger::{Entry, Ledger, LoopId, Produced};
 use super::own_questions::OwnQuestion;
 use super::plan::Plan;
 use super::report::RunReport;
-use super::running::LoopRun;
+use super::setup::{Answers, Setup};
 use super::state::State;
 use super::{requests, view, words};
-
-/// How questions are answered where nobody can be asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answers {
-    /// They stay open until somebody answers.
-    Open,
-    /// The recommended option at once (`--answer recommended`).
-    Recommended,
-}
 
 /// What the engine's own tasks tell the driver.
 #[allow(clippy::large_enum_variant, reason = "messages are moved once and never stored")]
@@ -79,35 +69,6 @@ pub(crate) enum Internal {
     Plan(Vec<String>, oneshot::Sender<Result<Plan, Refusal>>),
     /// Answered once everything sent before is taken in and shown.
     Settled(oneshot::Sender<()>),
-}
-
-/// Everything that is fixed while the engine runs.
-pub struct Setup {
-    pub root: PathBuf,
-    pub supervisor: Supervisor,
-    pub answers: Answers,
-    /// The editor or `--trust` vouches for this root.
-    pub trusted: bool,
-    /// `--protocol`, else the configuration's.
-    pub protocol: Option<Protocol>,
-    /// `--agent`: the fixer's agent.
-    pub agent: Option<String>,
-    /// Findings files beside the inbox.
-    pub files: Vec<PathBuf>,
-    /// The editor's settings, laid over the configuration.
-    pub settings: Option<serde_json::Value>,
-    /// `.../fix-loop/config.toml` of the user.
-    pub user_config: Option<PathBuf>,
-    /// Whether loops left open by an earlier process are asked about (`run`, editors) or left alone.
-    pub resume: bool,
-    /// Take the lock if it is free; else only look.
-    pub drive: bool,
-    /// Start queued loops. A command that only records a decision leaves them for one that stays to see them end.
-    pub starts: bool,
-    /// A person sees questions and may answer them while this process drives.
-    pub someone_answers: bool,
-    /// Show a configuration that cannot be read and go on with the defaults, instead of stopping.
-    pub lenient: bool,
 }
 
 pub(super) struct Driver {
@@ -465,81 +426,6 @@ impl Driver {
             self.follow_up(id, &ending.follow_up);
         }
         self.after_end(id);
-    }
-
-    /// Another loop is at work in the user's tree, where one writes at a time (DESIGN 7.6): the guard of each would take
-    /// the other's work for its own worker's.
-    fn must_wait_its_turn(&self, id: LoopId) -> bool {
-        let writes = |id: LoopId| self.state.loops.get(&id).is_some_and(|run| run.writes_in_the_users_tree());
-        let at_work = |run: &LoopRun| {
-            run.is_working() && !self.interrupted.contains(&run.id()) && !self.held.contains_key(&run.id())
-        };
-        writes(id) && self.state.loops.values().any(|run| run.id() != id && writes(run.id()) && at_work(run))
-    }
-
-    /// Starts whatever may start now. In the user's own tree one loop writes at a time (DESIGN 7.6).
-    pub(super) fn pump(&mut self) {
-        while !self.stopping
-            && let Some(id) = self.next_held()
-        {
-            for step in self.held.remove(&id).unwrap_or_default() {
-                self.start_action(id, step);
-            }
-        }
-        if self.lock.is_none() || self.stopping || self.fixing_off.is_some() || !self.setup.starts {
-            return;
-        }
-        while let Some(id) = self.next_to_start() {
-            self.feed(id, Event::Started);
-        }
-    }
-
-    fn next_held(&mut self) -> Option<LoopId> {
-        let held: Vec<(LoopId, Vec<Step>)> =
-            self.held.iter().map(|(id, steps)| (*id, steps.clone())).collect();
-        let mut ready = held.into_iter().filter(|(id, steps)| {
-            !self.must_wait_its_turn(*id) && !steps.iter().any(|step| self.waits_with(*id, step))
-        });
-        ready.next().map(|(id, _)| id)
-    }
-
-    fn next_to_start(&mut self) -> Option<LoopId> {
-        let writing = self.state.loops.values().any(|run| {
-            run.is_working() && run.writes_in_the_users_tree() && !self.interrupted.contains(&run.id())
-        });
-        let queued: Vec<LoopId> =
-            self.state.loops.values().filter(|run| run.is_queued()).map(|run| run.id()).collect();
-        if queued.is_empty() {
-            return None;
-        }
-        if !queued.iter().all(|&id| self.may_start(id)) {
-            self.ask_for_trust();
-        }
-        queued.into_iter().filter(|&id| self.may_start(id)).collect::<Vec<_>>().into_iter().find(|&id| {
-            let run = &self.state.loops[&id];
-            if run.writes_in_the_users_tree() && (writing || self.touches_a_waiting_loop(id)) {
-                return false;
-            }
-            !self.waits_for_approval(id) && !self.waits_for_buffers(id)
-        })
-    }
-
-    /// Whether a loop that waits for an answer (or was interrupted) has bytes in a path that this one may change.
-    fn touches_a_waiting_loop(&self, id: LoopId) -> bool {
-        let scope: BTreeSet<&str> = self.state.loops[&id]
-            .opened
-            .findings
-            .iter()
-            .flat_map(|finding| finding.finding.file.iter().chain(&finding.finding.related_files))
-            .map(String::as_str)
-            .collect();
-        self.state
-            .loops
-            .values()
-            .filter(|run| {
-                run.id() != id && !run.is_queued() && !run.is_ended() && run.writes_in_the_users_tree()
-            })
-            .any(|run| run.traces.own.paths().any(|path| scope.contains(path.as_str())))
     }
 
     // ------------------------------------------------------------ people

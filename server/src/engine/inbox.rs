@@ -4,96 +4,27 @@
 //! results never clear earlier ones, and a file that cannot be read keeps its last good set (R09): that rule is
 //! `findings::Inbox`'s.
 
+mod files;
+mod listed;
+mod places;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use globset::{Glob, GlobSet, GlobSetBuilder};
+use globset::GlobSet;
 use serde_json::Value;
 
-use crate::findings::{
-    self, Anchor, DiskTree, Finding, Fingerprint, Intake, LineDiff, Memory, MemoryTree, SourceName,
-    SourceText,
-};
-use crate::protocol::NewFinding;
+use crate::findings::{self, DiskTree, Finding, Intake, Memory, MemoryTree, SourceName, SourceText};
 use crate::workspace::ObjectId;
 
-use super::api::{BufferEvent, InputError};
+use super::api::InputError;
 use super::entry_lines::EntryLines;
 use super::found::Found;
 use super::ledger::{Kept, LoopFinding};
-
-/// How a listed finding may be worked on.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Listing {
-    Workable,
-    Unconfirmed,
-    Ignored(String),
-    /// Confirmed P0/P1, and not allowed: exit code 1.
-    Refused(String),
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Listed {
-    pub fingerprint: String,
-    pub shown: Value,
-    pub finding: Finding,
-    pub listing: Listing,
-    /// Where it is now, after edits.
-    pub lines: Option<(u32, u32)>,
-    pub stale: bool,
-    /// Findings file (of the repository where it lies in it) and line of its entry there.
-    pub listed_in: Option<(String, u32)>,
-    pub scope: BTreeSet<String>,
-}
-
-impl Listed {
-    /// A finding of a live loop whose file is gone.
-    pub fn only_in_a_loop(fingerprint: &str, shown: &Value, finding: &Finding) -> Listed {
-        Listed {
-            fingerprint: fingerprint.to_owned(),
-            shown: shown.clone(),
-            lines: finding.line_start.map(|start| (start, finding.line_end.unwrap_or(start))),
-            scope: finding.file.iter().chain(&finding.related_files).cloned().collect(),
-            finding: finding.clone(),
-            listing: Listing::Workable,
-            stale: false,
-            listed_in: None,
-        }
-    }
-
-    /// What people call such a finding.
-    pub fn found_id(found: &NewFinding, r#loop: &str) -> String {
-        let short: String = found.key.0.chars().take(8).collect();
-        format!("{loop}#{short}", loop = r#loop)
-    }
-
-    /// A finding that a worker or a check brought up in a loop.
-    pub fn found(found: &NewFinding, r#loop: &str) -> Listed {
-        let severity = match found.severity {
-            crate::protocol::Severity::P0 => findings::Severity::P0,
-            crate::protocol::Severity::P1 => findings::Severity::P1,
-            crate::protocol::Severity::P2 => findings::Severity::P2,
-            crate::protocol::Severity::P3 => findings::Severity::P3,
-        };
-        let id = Listed::found_id(found, r#loop);
-        let mut finding = Finding::new(id.as_str(), severity, found.title.clone());
-        finding.body = found.body.clone();
-        finding.file = found.file.clone();
-        finding.line_start = found.line;
-        finding.line_end = found.line;
-        finding.criterion = Some(found.criterion.clone());
-        finding.evidence = Some(found.evidence.clone());
-        finding.verdict = Some(findings::Verdict::Confirmed);
-        finding.origin = found.caused_by.as_ref().map(|_| "regression".to_owned());
-        finding.caused_by = found.caused_by.as_ref().map(|key| key.0.as_str().into());
-        let mut listed = Listed::only_in_a_loop(&found.key.0, &Value::String(id), &finding);
-        if !found.severity.blocks() {
-            listed.listing = Listing::Ignored("only P0 and P1 are worked on".into());
-        }
-        listed
-    }
-}
+use files::{compile, files_below};
+pub(super) use listed::{Listed, Listing};
+use places::lines_of;
 
 /// Revision and path → the text there.
 pub(super) type RevisionTexts = Arc<dyn Fn(&str, &str) -> Option<String> + Send + Sync>;
@@ -459,107 +390,6 @@ impl Inbox {
             })
             .collect()
     }
-
-    /// Takes up a finding that a worker brought up. It named a line of the file as it is at `revision` (a worktree's head);
-    /// from here on the finding stays on that code in the user's own file.
-    pub fn follow_found(&mut self, found: &NewFinding, revision: Option<&str>) {
-        let Some(file) = found.file.as_ref().filter(|_| !self.found.has(&found.key.0)) else { return };
-        let now = match self.buffers.get(file) {
-            Some(text) => Some(text.to_string()),
-            None => DiskTree::new(&self.root).text(file),
-        };
-        let then = match revision {
-            Some(revision) => (self.revision_texts)(revision, file),
-            None => now.clone(),
-        };
-        self.found.add(found, file, then.as_deref(), now.as_deref());
-        if let Some(now) = now {
-            self.anchored_on.entry(file.clone()).or_insert(now);
-        }
-    }
-
-    /// Where a finding of a worker's is now, after edits.
-    pub fn lines_of_found(&self, fingerprint: &str) -> Option<(u32, u32)> {
-        self.found.lines(fingerprint)
-    }
-
-    /// The editor's text moves the anchors of its file.
-    pub fn buffer(&mut self, event: &BufferEvent) {
-        let (path, text) = match event {
-            BufferEvent::Opened { path, text }
-            | BufferEvent::Changed { path, text }
-            | BufferEvent::Saved { path, text } => {
-                self.buffers.insert(path.clone(), text.clone());
-                (path, text.to_string())
-            }
-            BufferEvent::Merged { .. } => return,
-            BufferEvent::Closed { path } => {
-                self.buffers.remove(path);
-                let Some(text) = DiskTree::new(&self.root).text(path) else { return };
-                (path, text)
-            }
-        };
-        self.follow(path, &text);
-    }
-
-    /// The disk's text moves the anchors of files that the editor does not hold.
-    pub fn files_moved(&mut self) {
-        let disk = DiskTree::new(&self.root);
-        let names: Vec<String> =
-            self.anchored_on.keys().filter(|name| !self.buffers.contains_key(*name)).cloned().collect();
-        for name in names {
-            let text = disk.text(&name).unwrap_or_default();
-            self.follow(&name, &text);
-        }
-    }
-
-    fn follow(&mut self, path: &str, text: &str) {
-        let Some(before) = self.anchored_on.get(path) else { return };
-        if before == text {
-            return;
-        }
-        let diff = LineDiff::between(before, text);
-        let moved = |anchor: &Anchor| anchor.through(&diff);
-        let mut places: HashMap<Fingerprint, Anchor> = HashMap::new();
-        for finding in &mut self.intake.workable {
-            if finding.finding.file.as_deref() == Some(path)
-                && let Some(anchor) = finding.anchor.as_ref().map(moved)
-            {
-                places.insert(finding.fingerprint.clone(), anchor.clone());
-                finding.set_anchor(Some(anchor));
-            }
-        }
-        for finding in &mut self.intake.unconfirmed {
-            if finding.finding.file.as_deref() == Some(path)
-                && let Some(anchor) = finding.anchor.as_ref().map(moved)
-            {
-                places.insert(finding.fingerprint.clone(), anchor.clone());
-                finding.set_anchor(Some(anchor));
-            }
-        }
-        self.memory.update(&places);
-        self.found.moved(path, moved);
-        for ignored in self.intake.ignored.iter_mut().chain(&mut self.intake.refused) {
-            if ignored.finding.as_ref().and_then(|finding| finding.file.as_deref()) == Some(path) {
-                ignored.anchor = ignored.anchor.as_ref().map(moved);
-                if let (Some(fingerprint), Some(anchor)) = (&ignored.fingerprint, &ignored.anchor) {
-                    places.entry(fingerprint.clone()).or_insert_with(|| anchor.clone());
-                }
-            }
-        }
-        self.anchored_on.insert(path.to_owned(), text.to_owned());
-        for &at in self.by_file.get(path).map(Vec::as_slice).unwrap_or_default() {
-            let one = &self.listed[at];
-            let Some(anchor) = places.get(&Fingerprint::from(one.fingerprint.as_str())) else { continue };
-            let lines = lines_of(Some(anchor), &one.finding);
-            let workable = matches!(one.listing, Listing::Workable | Listing::Unconfirmed);
-            let stale = if workable { anchor.stale } else { one.stale };
-            if (lines, stale) != (one.lines, one.stale) {
-                let one = Arc::make_mut(&mut self.listed[at]);
-                (one.lines, one.stale) = (lines, stale);
-            }
-        }
-    }
 }
 
 /// The editor's text over the disk's, and git's text of revisions.
@@ -582,61 +412,8 @@ impl SourceText for Layered<'_> {
     }
 }
 
-fn lines_of(anchor: Option<&Anchor>, finding: &Finding) -> Option<(u32, u32)> {
-    match anchor {
-        Some(anchor) => Some((anchor.line_start, anchor.line_end)),
-        None => finding.line_start.map(|start| (start, finding.line_end.unwrap_or(start).max(start))),
-    }
-}
-
 /// The verdict of a gap list, in its one spelling.
 fn gate_word(review: &findings::ReviewOutput) -> Option<String> {
     let word = review.extra.get("verdict")?.as_str()?.trim().to_uppercase().replace(['_', ' '], "-");
     ["SHIP", "FIX-FIRST", "BLOCKED"].contains(&word.as_str()).then_some(word)
-}
-
-/// The patterns, and the folders below which something can match.
-fn compile(patterns: &[String]) -> (GlobSet, BTreeSet<PathBuf>) {
-    let mut set = GlobSetBuilder::new();
-    for pattern in patterns {
-        // The configuration refuses a pattern that is none.
-        if let Ok(glob) = Glob::new(pattern) {
-            set.add(glob);
-        }
-    }
-    (set.build().unwrap_or_default(), patterns.iter().map(|pattern| fixed_part(pattern)).collect())
-}
-
-/// The part of a pattern before its first wildcard: the only folder that has to be walked for it.
-fn fixed_part(pattern: &str) -> PathBuf {
-    let fixed =
-        pattern.split('/').take_while(|part| !part.contains(['*', '?', '[', '{'])).collect::<Vec<_>>();
-    let whole = fixed.len() == pattern.split('/').count();
-    fixed[..fixed.len() - usize::from(whole)].iter().collect()
-}
-
-/// The files that a pattern names, below the folders that the patterns can reach into.
-fn files_below(root: &Path, folders: &BTreeSet<PathBuf>, patterns: &GlobSet) -> BTreeSet<PathBuf> {
-    let mut found = BTreeSet::new();
-    let mut folders: Vec<PathBuf> = folders.iter().map(|folder| root.join(folder)).collect();
-    while let Some(folder) = folders.pop() {
-        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
-        for entry in entries.filter_map(Result::ok) {
-            let path = entry.path();
-            let Ok(kind) = entry.file_type() else { continue };
-            if kind.is_dir() && entry.file_name() != ".git" {
-                folders.push(path);
-            } else if path.strip_prefix(root).is_ok_and(|inside| patterns.is_match(inside))
-                && !is_passing(&entry.file_name().to_string_lossy())
-            {
-                found.insert(path);
-            }
-        }
-    }
-    found
-}
-
-/// Hidden files, and what editors and writers leave beside a file while they are at it.
-fn is_passing(name: &str) -> bool {
-    name.starts_with('.') || ["~", ".tmp", ".part", ".swp"].iter().any(|end| name.ends_with(end))
 }

@@ -5,11 +5,12 @@
 
 use super::api::{NoticeLevel, Refusal, RefusalKind, Reply};
 use super::commands::done;
-use super::driver::{Answers, Driver};
+use super::driver::Driver;
 use super::ledger::{Entry, LoopId, Produced};
 use super::own_questions::Asked;
 use super::restoring;
 use super::running::LoopRun;
+use super::setup::Answers;
 use crate::protocol::{Action, Event, Step};
 
 impl Driver {

@@ -6,14 +6,14 @@
 //! | file | owns |
 //! |---|---|
 //! | [`api`] | what may be asked, what is seen |
-//! | `driver` | the one task: messages in, ledger first, then actions |
-//! | `commands`, `opening`, `own_questions`, `interrupted` | what the user asks for; opening loops; the engine's own questions; loops that were cut off |
-//! | `act`, `guard`, `dispatching`, `checking`, `verifying`, `restoring`, `managed` | carrying one action out |
+//! | `driver`, `queue`, [`setup`] | the one task: messages in, ledger first, then actions; whose turn it is; what is fixed while it runs |
+//! | `commands`, `input`, `opening`, `own_questions`, `interrupted` | what the user asks for; what comes in; opening loops; the engine's own questions; loops that were cut off |
+//! | `act`, `guard`, `dispatching`, `checking`, `past`, `verifying`, `restoring`, `managed` | carrying one action out |
 //! | `rebasing`, `saves` | what the user did to the tree between two rounds, and saved during one |
 //! | `translate`, `roster`, `starting` | between the words of configuration, agents and protocols |
 //! | `ledger`, `state`, `running` | the journal, and the fold over it |
 //! | `inbox`, `found`, `buffers`, `merging` | the findings files, what workers found, and what the editor holds |
-//! | `view`, [`report`], [`status`], `plan` | the state as people and scripts see it |
+//! | `view`, `history`, [`report`], [`status`], `plan` | the state as people and scripts see it |
 //! | `follow`, `requests` | a second process beside the driver |
 
 mod act;
@@ -29,7 +29,9 @@ mod entry_lines;
 mod follow;
 mod found;
 mod guard;
+mod history;
 mod inbox;
+mod input;
 mod interrupted;
 mod known_views;
 mod ledger;
@@ -37,8 +39,10 @@ mod managed;
 mod merging;
 mod opening;
 mod own_questions;
+mod past;
 mod plan;
 mod pull_request;
+mod queue;
 mod rebasing;
 mod report;
 mod requests;
@@ -46,6 +50,7 @@ mod restoring;
 mod roster;
 mod running;
 mod saves;
+mod setup;
 mod snapshots;
 mod start;
 mod starting;
@@ -58,10 +63,10 @@ mod words;
 
 pub use api::*;
 pub use doctor::{Examined, State as LineState, examine};
-pub use driver::{Answers, Setup};
 pub use plan::Plan;
 pub use pull_request::{PullRequest, pull_request};
 pub use report::RunReport;
+pub use setup::{Answers, Setup};
 pub use start::{StartError, start};
 pub use status::{FindingState, Status};
 

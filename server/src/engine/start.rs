@@ -11,10 +11,11 @@ use crate::workspace::{DriverLock, LockError, OpenError, RepoPath, Workspace};
 
 use super::api::{EngineHandle, InputError};
 use super::buffers::Buffers;
-use super::driver::{Answers, Driver, Setup, channels};
+use super::driver::{Driver, channels};
 use super::follow::Followed;
 use super::inbox::Inbox;
 use super::ledger::{Entry, Kept, Ledger, LedgerError};
+use super::setup::{Answers, Setup};
 use super::state::State;
 
 /// Checkpoints of finished loops are kept this long (DESIGN 7.5).
