@@ -218,7 +218,6 @@ async fn sweep(leader: u32, grace: Duration, signals: &mut Signals) -> u32 {
             for &pid in &alive {
                 descendants::signal(pid, Signal::STOP);
             }
-            descendants::chase(CHASE);
         }
         for &pid in &alive {
             let first = Identity::of(pid).is_some_and(|identity| ended.insert(identity));
@@ -228,6 +227,9 @@ async fn sweep(leader: u32, grace: Duration, signals: &mut Signals) -> u32 {
                 descendants::signal(pid, Signal::TERM);
                 descendants::signal(pid, Signal::CONT);
             }
+        }
+        if !kindly {
+            descendants::chase(CHASE);
         }
         // Wakes up for every ended child; the tick is for grandchildren, whose end their own parent takes.
         let tick = now + Duration::from_millis(if kindly { 10 } else { 1 });

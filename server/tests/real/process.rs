@@ -211,19 +211,22 @@ async fn a_stopped_program_is_ended_too() {
 
 #[tokio::test]
 async fn what_a_program_leaves_behind_is_ended_and_counted() {
-    let folder = tempfile::tempdir().unwrap();
-    let held = fifo(folder.path(), "held");
-    fifo(folder.path(), "ready");
-    let reading = until_nobody_holds(held);
-    // A double fork: the server's parent is gone before the program ends.
-    let script = r#"
+    // With time to end by itself, and with none.
+    for grace in [Duration::from_secs(20), Duration::ZERO] {
+        let folder = tempfile::tempdir().unwrap();
+        let held = fifo(folder.path(), "held");
+        fifo(folder.path(), "ready");
+        let reading = until_nobody_holds(held);
+        // A double fork: the server's parent is gone before the program ends.
+        let script = r#"
         (setsid sh -c 'exec 9> held; echo here >&9; echo ready > ready; exec sleep 1000' &)
         read -r line < ready
         exit 3"#;
-    let ended = run(shell(folder.path(), script)).await;
-    assert_eq!(ended.how, How::Exited(3), "leftovers do not change how the program itself ended");
-    assert_eq!(ended.leftovers, 1);
-    assert_eq!(reading.join().unwrap(), "here\n");
+        let ended = run(Spec { grace, ..shell(folder.path(), script) }).await;
+        assert_eq!(ended.how, How::Exited(3), "leftovers do not change how the program itself ended");
+        assert_eq!(ended.leftovers, 1);
+        assert_eq!(reading.join().unwrap(), "here\n");
+    }
 }
 
 /// Each link forks the next one, in a session of its own, and exits: whoever lists processes sees only dead ones. A chain
